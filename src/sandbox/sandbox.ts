@@ -10,7 +10,7 @@ import {
 } from "../service/answers/answers.js";
 import type { FileAnswer } from "../service/answers/reply.js";
 import { HostedService, type OutputMaker } from "../service/hosted.js";
-import { isLoopback } from "../service/inputs/fetch.js";
+import { inputProblem, isLoopback } from "../service/inputs/fetch.js";
 import { ensureDefaultAccount } from "../service/state/default-account.js";
 import { SqliteState } from "../service/state/sqlite-state.js";
 import type { TaskRecord } from "../service/state/state.js";
@@ -39,13 +39,13 @@ const contentTypes: Readonly<Record<string, string>> = {
 };
 
 /** A sandbox without its socket: the service, and the studio as its only maker. */
-export class Sandbox implements Behind, OutputMaker {
+export class Sandbox implements Behind, OutputMaker<FileAnswer> {
   readonly state: SqliteState;
   /** What is listed, by key. */
   readonly models: ReadonlyMap<string, SandboxModel>;
   /** How long a signed output URL is good, in milliseconds. */
   readonly urlMs: number;
-  private readonly service: HostedService;
+  private readonly service: HostedService<FileAnswer>;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
   private readonly studio: Studio;
   private readonly preparing = new PQueue({ concurrency: preparedAtOnce });
@@ -70,7 +70,14 @@ export class Sandbox implements Behind, OutputMaker {
     this.state = new SqliteState(options.file);
     const secret = ensureDefaultAccount(this.state, random, clock.now(), { plan, credits });
     const workshop = new Pretence(this.models, random, taskMs);
-    const world = { models: this.models, workshop, inputRoot, secret, switches, origin };
+    const world = {
+      models: this.models,
+      workshop,
+      inputProblem: (value: string) => inputProblem(value, inputRoot),
+      secret,
+      switches,
+      origin,
+    };
     this.service = new HostedService({ clock, random, state: this.state, world, maker: this, onError });
     const own = (address: string) => this.ownOutput(address);
     const { signal: closing } = this.closing;

@@ -1,35 +1,43 @@
 import type { Clock, Random } from "../clock.js";
 import type { WorldRequest, WorldResponse } from "./answers/answers.js";
-import type { FileAnswer } from "./answers/reply.js";
 import { GroupCommit } from "./state/group-commit.js";
 import type { SqliteState } from "./state/sqlite-state.js";
-import type { TaskRecord } from "./state/state.js";
+import type { Change, TaskRecord } from "./state/state.js";
+import type { AuthenticatedCaller } from "./world/authenticate.js";
 import { World, type WorldSettings } from "./world/world.js";
 
-/** Who makes the outputs of tasks. */
-export interface OutputMaker {
+/** Who makes the outputs of tasks, each as a file in memory or on disk. */
+export interface OutputMaker<File> {
+  /** A task has been taken: what else is to be on record with it, in the same transaction. */
+  record?(task: TaskRecord): void;
   /** A task has been taken and is on record; its outcome is still open. */
   begin(task: TaskRecord): void;
   /** One output of a completed task, numbered from 1, or the answer that says why it is not there. */
-  output(task: TaskRecord, number: number): Promise<FileAnswer | WorldResponse>;
+  output(task: TaskRecord, number: number): Promise<File | WorldResponse>;
 }
 
-export interface HostedParts {
+export interface HostedParts<File> {
   clock: Clock;
   random: Random;
   state: SqliteState;
   world: WorldSettings;
-  maker: OutputMaker;
+  maker: OutputMaker<File>;
   /** Gets the service's own failures, such as a full disk; callers only see an internal error. */
   onError?: ((error: Error) => void) | undefined;
 }
 
+function openTasks(changes: readonly Change[]): TaskRecord[] {
+  return changes.flatMap((change) =>
+    change.kind === "task created" && change.task.outcome === null ? [change.task] : [],
+  );
+}
+
 /** The service without its socket: the world on its state, and whoever makes the outputs. */
-export class HostedService {
+export class HostedService<File> {
   private readonly world: World;
   private readonly commits = new GroupCommit((work) => this.parts.state.transact(work));
 
-  constructor(private readonly parts: HostedParts) {
+  constructor(private readonly parts: HostedParts<File>) {
     this.world = new World(parts.world, parts.state, parts.random);
   }
 
@@ -39,6 +47,7 @@ export class HostedService {
     const work = () => {
       const applied = this.world.apply(this.now(), request);
       state.commit(applied.changes);
+      for (const task of openTasks(applied.changes)) maker.record?.(task);
       return applied;
     };
     const applied = await this.commits.run(work).catch((error: Error) => error);
@@ -46,14 +55,12 @@ export class HostedService {
       onError?.(applied);
       return this.world.failed(request);
     }
-    for (const change of applied.changes) {
-      if (change.kind === "task created" && change.task.outcome === null) maker.begin(change.task);
-    }
+    for (const task of openTasks(applied.changes)) maker.begin(task);
     return applied.response;
   }
 
   /** The file of a signed URL, or the answer that refuses it. */
-  async file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse> {
+  async file(path: string, query: Record<string, string>): Promise<File | WorldResponse> {
     const found = this.lookUp(path, query);
     return "refused" in found ? found.refused : this.parts.maker.output(found.task, found.number);
   }
@@ -87,6 +94,24 @@ export class HostedService {
   /** Commits what still waits. */
   close(): void {
     this.commits.close();
+  }
+
+  /** Answers a request that is not one of the page's, for whoever sends it. */
+  async extra(
+    request: WorldRequest,
+    answer: (caller: AuthenticatedCaller) => WorldResponse | Promise<WorldResponse>,
+  ): Promise<WorldResponse> {
+    const entered = await this.commits.run(() => {
+      const found = this.world.enter(this.now(), request);
+      this.parts.state.commit(found.changes);
+      return found;
+    });
+    return "refused" in entered ? entered.refused : answer(entered.caller);
+  }
+
+  /** A change that decides a task, for a transaction of the caller's. */
+  decision(task: Pick<TaskRecord, "id" | "dueAt">, error: string | null, outputs?: string[]): Change {
+    return this.world.decide(this.now(), task, error, outputs);
   }
 
   private now(): number {

@@ -1,6 +1,7 @@
 import { catalogue } from "../../src/sandbox/catalogue/catalogue.js";
 import { Pretence } from "../../src/sandbox/pretence.js";
 import type { WorldFault, WorldRequest, WorldResponse } from "../../src/service/answers/answers.js";
+import { inputProblem } from "../../src/service/inputs/fetch.js";
 import { SqliteState } from "../../src/service/state/sqlite-state.js";
 import type { AccountRecord, Change } from "../../src/service/state/state.js";
 import { keyHash, toMicro } from "../../src/service/state/state.js";
@@ -39,7 +40,7 @@ export class InProcess {
       {
         models,
         workshop: new Pretence(models, random, options.taskMs ?? { min: 1_000, max: 1_000 }),
-        inputRoot: undefined,
+        inputProblem: (value) => inputProblem(value, undefined),
         secret: "secret",
         origin: () => "http://127.0.0.1:1",
         switches,

@@ -2,6 +2,7 @@ import type {
   AccountRecord,
   Change,
   KeyRecord,
+  RepeatedTask,
   TaskRecord,
   TokenBucket,
   WorldState,
@@ -17,6 +18,7 @@ export class Ledger implements WorldState {
   private readonly keys = new Map<string, KeyRecord>();
   private readonly accounts = new Map<string, AccountRecord>();
   private readonly admissions = new Map<number, number>();
+  private readonly repeatKeys = new Map<string, RepeatedTask>();
 
   addAccount(account: AccountRecord): void {
     this.accounts.set(account.id, account);
@@ -46,6 +48,10 @@ export class Ledger implements WorldState {
 
   admittedAt(_accountId: string, n: number): number | undefined {
     return this.admissions.get(n);
+  }
+
+  repeated(_accountId: string, repeatKey: string): RepeatedTask | undefined {
+    return this.repeatKeys.get(repeatKey);
   }
 
   /** The simulated service has no token buckets. */
@@ -84,6 +90,9 @@ export class Ledger implements WorldState {
         return;
       case "final state seen":
         this.taskOf(change.taskId).seenFinal = true;
+        return;
+      case "repeat key kept":
+        this.repeatKeys.set(change.repeatKey, change);
         return;
       default:
         throw new Error(`the simulated service never has the change "${change.kind}"`);

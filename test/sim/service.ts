@@ -3,6 +3,7 @@ import type { SandboxModel } from "../../src/sandbox/catalogue/model.js";
 import { Pretence } from "../../src/sandbox/pretence.js";
 import type { WorldFault, WorldRequest } from "../../src/service/answers/answers.js";
 import { type ServiceReply, written } from "../../src/service/answers/reply.js";
+import { inputProblem } from "../../src/service/inputs/fetch.js";
 import type { Change, TaskRecord } from "../../src/service/state/state.js";
 import { keyHash, toMicro } from "../../src/service/state/state.js";
 import { allSwitches } from "../../src/service/state/switches.js";
@@ -72,7 +73,7 @@ export class SimulatedService {
       {
         models: listed,
         workshop: new Pretence(listed, random, scenario.modelMs === undefined ? scenario.taskMs : undefined),
-        inputRoot: undefined,
+        inputProblem: (value) => inputProblem(value, undefined),
         secret,
         origin: () => filesOrigin,
         switches,

@@ -37,6 +37,8 @@ export class ServiceRefusal extends Error {
     message: string,
     readonly headers: Record<string, string> = {},
     readonly form: BodyForm = "json",
+    /** What the error says beyond code and message. */
+    readonly details: Readonly<Record<string, string>> = {},
   ) {
     super(message);
   }
@@ -63,14 +65,19 @@ export function errorAnswer(
   refusal: ServiceRefusal,
   shape: Switches["errorShape"] = "nested",
 ): WorldResponse {
-  const { status, headers, code, message, form } = refusal;
-  const body = form === "json" ? shaped(shape, code, message) : message;
+  const { status, headers, code, message, form, details } = refusal;
+  const body = form === "json" ? shaped(shape, code, message, details) : message;
   return { status, headers, body, form };
 }
 
-function shaped(shape: Switches["errorShape"], code: string, message: string): unknown {
-  if (shape === "nested") return { error: { code, message } };
-  return shape === "flat" ? { code, message } : { error: code, message };
+function shaped(
+  shape: Switches["errorShape"],
+  code: string,
+  message: string,
+  details: ServiceRefusal["details"],
+): unknown {
+  if (shape === "nested") return { error: { code, message, ...details } };
+  return shape === "flat" ? { code, message, ...details } : { error: code, message, ...details };
 }
 
 /**

@@ -1,10 +1,18 @@
+import { createReadStream } from "node:fs";
 import type { Server, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { errorAnswer, ServiceRefusal, type WorldRequest } from "../answers/answers.js";
-import { type FileAnswer, fileReply, type ServiceReply, written } from "../answers/reply.js";
+import {
+  type FileAnswer,
+  filePart,
+  fileReply,
+  type ServiceReply,
+  type StoredFile,
+  written,
+} from "../answers/reply.js";
 import { bodyBytesMax } from "../answers/request-body.js";
 
 /**
@@ -31,19 +39,20 @@ export interface HttpHandlers {
   download(
     path: string,
     query: Record<string, string>,
-  ): Promise<ServiceReply | { file: FileAnswer; sending: FileSending }>;
+  ): Promise<ServiceReply | StoredFile | { file: FileAnswer; sending: FileSending }>;
   sleep(ms: number): Promise<void>;
 }
 
 /** Requests over a socket have these; those of a test do not. */
-type Env = { Bindings: Partial<HttpBindings> };
+export type HttpEnv = { Bindings: Partial<HttpBindings> };
 
 /** HTTP around the world: it reads requests, writes answers and decides nothing. */
-export function httpApp(handlers: HttpHandlers): Hono<Env> {
-  const app = new Hono<Env>();
-  app.use(loopbackOnly);
+export function httpApp(handlers: HttpHandlers, { anyHost = false } = {}): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv>();
+  if (!anyHost) app.use(loopbackOnly);
   app.get("/files/*", async (context) => {
     const found = await handlers.download(context.req.path, context.req.query());
+    if ("path" in found) return sendStored(context, found);
     return "file" in found ? sendFile(context, handlers, found.file, found.sending) : send(found);
   });
   app.all("*", async (context) => {
@@ -63,10 +72,11 @@ function refusal(status: number, code: string, message: string): ServiceReply {
   return written(errorAnswer(new ServiceRefusal(status, code, message)));
 }
 
-async function readRequest(context: Context<Env>): Promise<WorldRequest> {
+/** A request with its body, as far as that may be read. */
+export async function readRequest(context: Context<HttpEnv>): Promise<WorldRequest> {
   const { method, path } = context.req;
   // Asked in process, without a connection, there is no environment either.
-  const incoming = (context.env as Env["Bindings"] | undefined)?.incoming;
+  const incoming = (context.env as HttpEnv["Bindings"] | undefined)?.incoming;
   const bodiless = method === "GET" || method === "HEAD";
   // Read from the socket if there is one: a web stream around it costs as much as the rest of a request.
   const read = () => (incoming ? readIncoming(incoming) : readText(context.req.raw.body));
@@ -123,8 +133,20 @@ function send({ status, headers, body }: ServiceReply): Response {
   return new Response(body === "" ? null : body, { status, headers });
 }
 
+function sendStored(context: Context<HttpEnv>, file: StoredFile): Response {
+  const { status, headers, part } = filePart(
+    file,
+    context.req.header("range"),
+    context.req.header("if-range"),
+  );
+  if (part === null || file.size === 0 || context.req.method === "HEAD")
+    return new Response(null, { status, headers });
+  const stream = createReadStream(file.path, { start: part.first, end: part.last });
+  return new Response(Readable.toWeb(stream) as ReadableStream, { status, headers });
+}
+
 function sendFile(
-  context: Context<Env>,
+  context: Context<HttpEnv>,
   handlers: HttpHandlers,
   file: FileAnswer,
   { ignoresRange, breaksAt, stalls }: FileSending,
@@ -149,7 +171,7 @@ function whole(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 async function sendOddly(
-  context: Context<Env>,
+  context: Context<HttpEnv>,
   handlers: HttpHandlers,
   delivery: FileDelivery,
 ): Promise<Response> {
@@ -159,7 +181,7 @@ async function sendOddly(
   return RESPONSE_ALREADY_SENT;
 }
 
-function hangUp(context: Context<Env>): Response {
+function hangUp(context: Context<HttpEnv>): Response {
   const { outgoing } = context.env;
   if (!outgoing) throw new Error("only a connection can break");
   outgoing.destroy();

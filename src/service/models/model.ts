@@ -20,8 +20,8 @@ export interface SelectParameter {
   key: string;
   label: string;
   type: string;
-  /** The allowed values; empty if every value is allowed. */
-  options: { value: string; label: string }[];
+  /** The allowed values, each with what a generation costs with it if that is not the base cost; empty if every value is allowed. */
+  options: { value: string; label: string; credits_cost?: number }[];
   /** The default; empty if the model decides. */
   default: string;
 }
@@ -43,4 +43,22 @@ export function select(
     options: pairs.map(([value, text]) => ({ value, label: text })),
     default: preset ?? first[0],
   };
+}
+
+/**
+ * What a generation costs with these (complete) params: the base cost, and for each option with a cost of its own what that is
+ * above or below the base.
+ */
+export function creditsWith(
+  { credits, parameters }: Pick<ServiceModel, "credits" | "parameters">,
+  params: Readonly<Record<string, string>>,
+): number {
+  const differences = parameters.map(({ key, options }) => {
+    const cost = options.find(({ value }) => value === params[key])?.credits_cost;
+    return cost === undefined ? 0 : cost - credits;
+  });
+  return Math.max(
+    0,
+    differences.reduce((sum, difference) => sum + difference, credits),
+  );
 }

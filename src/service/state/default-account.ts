@@ -61,7 +61,7 @@ function makeAccount(state: SqliteState, random: Random, now: number, wanted: De
   });
 }
 
-function signingSecret(state: SqliteState, random: Random): string {
+export function signingSecret(state: SqliteState, random: Random): string {
   const kept = state.setting("signing secret");
   if (kept) return kept;
   const made = random.uuid() + random.uuid();

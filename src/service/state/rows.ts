@@ -44,6 +44,12 @@ create table if not exists tasks (
 create index if not exists tasks_to_refund on tasks (account_id, due_at) where outcome = 'failed' and refunded = 0;
 create index if not exists tasks_undecided on tasks (created_at) where outcome is null;
 
+create table if not exists repeat_keys (
+  account_id text not null, repeat_key text not null, task_id text not null, sha256 text not null, at integer not null,
+  primary key (account_id, repeat_key)
+) strict, without rowid;
+create index if not exists repeat_keys_by_age on repeat_keys (at);
+
 create table if not exists blobs (
   sha256 text primary key, bytes blob not null
 ) strict;

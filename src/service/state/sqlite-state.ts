@@ -16,29 +16,33 @@ import {
   admissionsKept,
   type Change,
   type KeyRecord,
+  type RepeatedTask,
   type RequestWindow,
+  repeatKeysKeptMs,
   type TaskRecord,
   type TokenBucket,
   type WorldState,
 } from "./state.js";
 
 /**
- * The sandbox's state in one SQLite file. What is committed when `transact` returns survives the end of this process,
- * however it ends; a power cut may undo the last commits.
+ * The service's state in one SQLite file. What is committed when `transact` returns survives the end of this process,
+ * however it ends; a power cut may undo the last commits, unless the state is durable.
  */
 export class SqliteState implements WorldState {
   /** For other readers and writers besides the world: the administration of accounts. */
   readonly db: Sqlite;
   private readonly sql: Sql;
 
-  /** Opens or makes the file, and the folder for it; ":memory:" keeps nothing. Throws SQLite's error. */
-  constructor(file: string) {
+  /**
+   * Opens or makes the file, and the folder for it; ":memory:" keeps nothing. If it is durable, commits survive a power cut too.
+   * Throws SQLite's error.
+   */
+  constructor(file: string, { durable = false } = {}) {
     if (file !== ":memory:") mkdirSync(dirname(file), { recursive: true });
     this.db = openSqlite(file);
     try {
       this.db.pragma("journal_mode = WAL");
-      // Commits need not survive a power cut.
-      this.db.pragma("synchronous = NORMAL");
+      this.db.pragma(`synchronous = ${durable ? "FULL" : "NORMAL"}`);
       this.db.pragma("wal_autocheckpoint = 8000");
       this.db.pragma("busy_timeout = 5000");
       this.db.exec(schema);
@@ -95,6 +99,13 @@ export class SqliteState implements WorldState {
       window,
     );
     return row as TokenBucket | undefined;
+  }
+
+  repeated(accountId: string, repeatKey: string): RepeatedTask | undefined {
+    const row = this.sql(
+      "select task_id as taskId, sha256, at from repeat_keys where account_id = ? and repeat_key = ?",
+    ).get(accountId, repeatKey);
+    return row as RepeatedTask | undefined;
   }
 
   /** Tasks whose inputs are not fetched yet, oldest first: a restarted sandbox continues them. */
@@ -193,8 +204,16 @@ export class SqliteState implements WorldState {
         this.sql("update tasks set seen_final = 1 where id = ?").run(change.taskId);
         return;
       case "outcome decided":
-        this.sql(`update tasks set outcome = @outcome, error = @error, due_at = @dueAt
-          where id = @taskId and outcome is null`).run(change);
+        this.sql(`update tasks set outcome = @outcome, error = @error, due_at = @dueAt, outputs = coalesce(@outputs, outputs)
+          where id = @taskId and outcome is null`).run({
+          ...change,
+          outputs: change.outputs === undefined ? null : JSON.stringify(change.outputs),
+        });
+        return;
+      case "repeat key kept":
+        this.sql("delete from repeat_keys where at < ?").run(change.at - repeatKeysKeptMs);
+        this.sql(`insert or replace into repeat_keys (account_id, repeat_key, task_id, sha256, at)
+          values (@accountId, @repeatKey, @taskId, @sha256, @at)`).run(change);
     }
   }
 

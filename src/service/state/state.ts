@@ -15,6 +15,8 @@ export interface WorldState {
   refundsDue(accountId: string, now: number): TaskRecord[];
   /** When the nth request (from 1) that the limiter counted arrived; undefined when it is no longer kept. */
   admittedAt(accountId: string, n: number): number | undefined;
+  /** What a repeat key of an account stands for; undefined before its first use. */
+  repeated(accountId: string, repeatKey: string): RepeatedTask | undefined;
   /** The token bucket of an account's minute or day; undefined before its first use. */
   bucket(accountId: string, window: RequestWindow): TokenBucket | undefined;
 }
@@ -24,6 +26,14 @@ export type RequestWindow = "minute" | "day";
 /** A token bucket as it was left at an instant. */
 export interface TokenBucket {
   tokens: number;
+  at: number;
+}
+
+/** The task that a POST with an `Idempotency-Key` made. */
+export interface RepeatedTask {
+  taskId: string;
+  /** Of the body, which has to be the same. */
+  sha256: string;
   at: number;
 }
 
@@ -100,6 +110,16 @@ export type Change =
       outcome: "completed" | "failed";
       error: string | null;
       dueAt: number;
+      /** File extensions of the outputs, if they are known only now. */
+      outputs?: string[];
+    }
+  | {
+      kind: "repeat key kept";
+      accountId: string;
+      repeatKey: string;
+      taskId: string;
+      sha256: string;
+      at: number;
     };
 
 /**
@@ -107,6 +127,9 @@ export type Change =
  * counter looks at the one before as well.
  */
 export const admissionsKept = 20_000;
+
+/** How long a repeated `Idempotency-Key` is answered with the same task (ms). */
+export const repeatKeysKeptMs = 7 * 24 * 60 * 60 * 1_000;
 
 /**
  * Credits inside the sandbox are whole millionths, so that a balance is exact after any number of charges and

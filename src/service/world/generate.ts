@@ -2,8 +2,7 @@ import { type InputField, inputFields, mediaFields, requiredFor } from "../../ap
 import type { Random } from "../../clock.js";
 import { refuse, type WorldRequest } from "../answers/answers.js";
 import { jsonObject } from "../answers/request-body.js";
-import { inputProblem } from "../inputs/fetch.js";
-import { type SelectParameter, type ServiceModel, select } from "../models/model.js";
+import { creditsWith, type SelectParameter, type ServiceModel, select } from "../models/model.js";
 import { fromMicro, type TaskRecord, toMicro } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 import type { AuthenticatedCaller } from "./authenticate.js";
@@ -37,8 +36,8 @@ export type TakenTask = Pick<TaskRecord, "externalId" | "dueAt" | "outcome" | "e
 export interface GenerateSettings {
   models: ReadonlyMap<string, ServiceModel>;
   workshop: Workshop;
-  /** The folder below which media fields may name local files; undefined if none may. */
-  inputRoot: string | undefined;
+  /** What is wrong with the value of a media field, to be read after the field's name; null when nothing is. */
+  inputProblem: (value: string) => string | null;
   switches: Switches;
 }
 
@@ -58,7 +57,7 @@ export function createTask(
   const inputs = givenInputs(settings, model, body);
   const params = completeParams(settings, model, body["params"]);
   const outputs = outputsAskedFor(settings.switches, params);
-  const costMicro = priceMicro(settings.switches, model, outputs);
+  const costMicro = priceMicro(settings.switches, model, params, outputs);
   if (caller.account.balanceMicro < costMicro) {
     const balance = fromMicro(caller.account.balanceMicro);
     throw refuse(
@@ -110,7 +109,7 @@ function givenInputs(settings: GenerateSettings, model: ServiceModel, body: Reco
     if (value === undefined || value === null) continue;
     if (typeof value !== "string") throw refuse("INVALID_REQUEST", `${field} must be a string.`);
     if (value.trim() === "") continue;
-    const problem = field === "prompt" ? null : inputProblem(value, settings.inputRoot);
+    const problem = field === "prompt" ? null : settings.inputProblem(value);
     if (problem) throw refuse("INVALID_REQUEST", `${field} ${problem}`);
     inputs[field] = value;
   }
@@ -167,9 +166,14 @@ function badParam(model: ServiceModel, parameter: SelectParameter | undefined, k
 }
 
 /** What one generation is charged, in millionths of a credit: the listed cost, unless the switches say otherwise. */
-function priceMicro({ price }: Switches, model: ServiceModel, outputs: number): number {
+function priceMicro(
+  { price }: Switches,
+  model: ServiceModel,
+  params: Readonly<Record<string, string>>,
+  outputs: number,
+): number {
   const listed = Object.hasOwn(price.models, model.key) ? price.models[model.key] : undefined;
-  const credits = listed ?? model.credits * price.factor;
+  const credits = listed ?? creditsWith(model, params) * price.factor;
   return toMicro(credits) * (price.perOutput ? outputs : 1);
 }
 

@@ -13,7 +13,7 @@ export function isFinal(task: TaskRecord, now: number): boolean {
 }
 
 /** The answer of GET task. `urls` are the signed addresses of the outputs, used when it is completed. */
-export function taskView(task: TaskRecord, now: number, urls: () => string[]) {
+export function taskView(task: TaskRecord, now: number, urls: () => string[], progress: TaskProgress = {}) {
   const final = isFinal(task, now);
   const failed = final && task.outcome === "failed";
   return {
@@ -27,7 +27,16 @@ export function taskView(task: TaskRecord, now: number, urls: () => string[]) {
     credits_consumed: failed ? 0 : fromMicro(task.costMicro),
     created_at: stamp(task.createdAt),
     completed_at: final ? stamp(task.dueAt) : null,
+    ...(final ? {} : progress),
   };
+}
+
+/** What is told of a task that is not finished, beyond the page of the service. */
+export interface TaskProgress {
+  /** What a person should know, such as that the provider's answer was lost. */
+  note?: string;
+  /** Of a task that has not begun: how many are before it, and about how long they will take. */
+  queue?: { position: number; ahead_ms?: number };
 }
 
 /** The answer of POST generate. */
@@ -62,13 +71,26 @@ function modelListView(models: readonly ServiceModel[], parameters: "shown" | "e
 }
 
 /** The answer of GET me. A hidden subscription is null. */
-export function meView({ key, account }: AuthenticatedCaller, shown: boolean) {
+export function meView({ key, account }: AuthenticatedCaller, shown: boolean, announced: Announced | null) {
   return {
     user: { id: account.id, email: account.email, name: account.name },
     credits: { balance: fromMicro(account.balanceMicro), used_this_key: fromMicro(key.usedMicro) },
     subscription: shown ? subscriptionView(account) : null,
     api_key: { id: key.id, name: key.name, requests_count: key.requestsCount },
+    ...(announced === null ? {} : { service: announced }),
   };
+}
+
+/** What a service can do beyond its page, as GET me tells. */
+export interface Announced {
+  name: string;
+  /** How long a repeated Idempotency-Key gets the same task (ms). */
+  idempotency_ms: number;
+  inputs: boolean;
+  cancel: boolean;
+  queue: boolean;
+  /** What a credit is worth, if the service says so. */
+  credit?: { value: number; currency: string };
 }
 
 function subscriptionView(account: AccountRecord) {

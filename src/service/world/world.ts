@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Endpoint } from "../../api/endpoints.js";
 import type { Random } from "../../clock.js";
 import {
@@ -9,15 +10,29 @@ import {
   type WorldResponse,
 } from "../answers/answers.js";
 import { type Admission, admit } from "../limiter/admit.js";
-import { asOf, type Change, type TaskRecord, type WorldState } from "../state/state.js";
+import { asOf, type Change, repeatKeysKeptMs, type TaskRecord, type WorldState } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 import { type AuthenticatedCaller, authenticate, isGood, requireSubscription } from "./authenticate.js";
 import { createTask, type GenerateSettings } from "./generate.js";
-import { creationView, isFinal, listModels, meView, taskView } from "./present.js";
+import {
+  type Announced,
+  creationView,
+  isFinal,
+  listModels,
+  meView,
+  type TaskProgress,
+  taskView,
+} from "./present.js";
 import { endpointOf, route } from "./route.js";
 import { checkSignature, parseFilePath, signedPath } from "./signing.js";
 
 export interface WorldSettings extends GenerateSettings {
+  /** What this service does beyond the page; null, and nothing else, for one that follows it to the letter. */
+  announced?: Announced | null;
+  /** What is told of a task that is not finished. */
+  progress?: (task: TaskRecord) => TaskProgress;
+  /** Less than the balance, if a budget of the key ends sooner: millionths of a credit, and why. */
+  budget?: (keyId: string, now: number) => { leftMicro: number; why: string } | null;
   /** Signs output URLs. */
   secret: string;
   /** What output URLs begin with, without a slash at the end. */
@@ -61,6 +76,28 @@ export class World {
     return { response, changes: visit.changes };
   }
 
+  /**
+   * Who sends a request that is not one of the page's: it is authenticated, counted and limited as all are. Its changes are to be
+   * committed before the answer leaves.
+   */
+  enter(
+    now: number,
+    request: WorldRequest,
+  ): { changes: Change[] } & ({ caller: AuthenticatedCaller } | { refused: WorldResponse }) {
+    const visit: Visit = { now, request, changes: [], headers: {} };
+    try {
+      const stored = authenticate(this.state, request);
+      visit.changes.push({ kind: "request counted", keyId: stored.key.id });
+      const caller = this.asOfNow(visit, stored, "task");
+      requireSubscription(this.settings.switches.subscription, "task", caller.account, now);
+      this.admit(visit, caller);
+      return { caller, changes: visit.changes };
+    } catch (error) {
+      if (!(error instanceof ServiceRefusal)) throw error;
+      return { refused: errorAnswer(error, this.settings.switches.errorShape), changes: visit.changes };
+    }
+  }
+
   /** The task and output that a signed URL names, or the answer that refuses it. Needs no key. */
   file(now: number, path: string, query: Readonly<Record<string, string>>): FileLookup {
     const verdict = checkSignature(this.settings.secret, path, query, now);
@@ -96,9 +133,15 @@ export class World {
   }
 
   /** The next state of a task whose inputs were judged at `now`: `error` says what was wrong with them, or null. */
-  decide(now: number, task: TaskRecord, error: string | null): Change {
+  decide(
+    now: number,
+    { id: taskId, dueAt }: Pick<TaskRecord, "id" | "dueAt">,
+    error: string | null,
+    outputs?: string[],
+  ): Change {
     const outcome = error === null ? "completed" : "failed";
-    return { kind: "outcome decided", taskId: task.id, outcome, error, dueAt: Math.max(task.dueAt, now) };
+    const made = outputs === undefined ? {} : { outputs };
+    return { kind: "outcome decided", taskId, outcome, error, dueAt: Math.max(dueAt, now), ...made };
   }
 
   /** The refunds that an account's next request would apply. */
@@ -151,7 +194,7 @@ export class World {
       case "me": {
         const { shownWhenNotGood } = switches.subscription;
         const shown = shownWhenNotGood || isGood(switches.subscription, caller.account, visit.now);
-        return succeed(meView(caller, shown));
+        return succeed(meView(this.withinBudget(visit.now, caller), shown, this.settings.announced ?? null));
       }
     }
   }
@@ -191,6 +234,11 @@ export class World {
 
   private generate({ now, request, changes }: Visit, caller: AuthenticatedCaller): WorldResponse {
     const { settings, random } = this;
+    const repeatKey = settings.announced ? request.headers["idempotency-key"] : undefined;
+    const sha256 = repeatKey === undefined ? "" : hash("sha256", request.body ?? "");
+    const before = repeatKey === undefined ? undefined : this.repeated(caller, repeatKey, sha256, now);
+    if (before) return succeed(creationView(before, caller.account.balanceMicro));
+    const budget = settings.budget?.(caller.key.id, now);
     const task = createTask(settings, random, caller, request, now);
     const { accountId, keyId, costMicro: micro } = task;
     const made: Change[] = [
@@ -198,9 +246,30 @@ export class World {
       { kind: "task charged", accountId, keyId, micro },
     ];
     const failing = request.fault?.kind === "generation-error";
+    if (budget && task.costMicro > budget.leftMicro) throw refuse("INSUFFICIENT_CREDITS", budget.why);
     if (!failing || settings.switches.errorIsCharged) changes.push(...made);
+    if (repeatKey !== undefined)
+      changes.push({ kind: "repeat key kept", accountId, repeatKey, taskId: task.id, sha256, at: now });
     if (failing) throw refuse("GENERATION_ERROR", "Internal error while processing the generation.");
     return succeed(creationView(task, caller.account.balanceMicro - micro));
+  }
+
+  /** The task that was made for this repeat key. Throws a refusal if it was sent with something else. */
+  private repeated({ account }: AuthenticatedCaller, key: string, sha256: string, now: number) {
+    const kept = this.state.repeated(account.id, key);
+    if (!kept || now >= kept.at + repeatKeysKeptMs) return undefined;
+    if (kept.sha256 !== sha256)
+      throw new ServiceRefusal(
+        409,
+        "IDEMPOTENCY_KEY_REUSED",
+        "This Idempotency-Key was sent with another request.",
+      );
+    return this.state.task(kept.taskId);
+  }
+
+  private withinBudget(now: number, { key, account }: AuthenticatedCaller): AuthenticatedCaller {
+    const left = this.settings.budget?.(key.id, now)?.leftMicro ?? account.balanceMicro;
+    return { key, account: { ...account, balanceMicro: Math.min(account.balanceMicro, left) } };
   }
 
   private task({ now, changes }: Visit, caller: AuthenticatedCaller, taskId: string): WorldResponse {
@@ -210,7 +279,8 @@ export class World {
     const { refund } = this.settings.switches;
     const owed = task.outcome === "failed" && !task.refunded && isFinal(task, now);
     if (refund.at === "seen" && owed) changes.push(refundOf(task, refund));
-    return succeed(taskView(task, now, () => this.outputUrls(now, task)));
+    const progress = task.outcome === null ? this.settings.progress?.(task) : undefined;
+    return succeed(taskView(task, now, () => this.outputUrls(now, task), progress));
   }
 
   private found(now: number, taskId: string): TaskRecord | undefined {

@@ -1,0 +1,159 @@
+import { isKeyForm, keyPrefix } from "../api/key.js";
+import type { PlanName } from "../api/plans.js";
+import type { Random } from "../clock.js";
+import { creditsPerMonth } from "../service/state/default-account.js";
+import type { SqliteState } from "../service/state/sqlite-state.js";
+import { fromMicro, keyHash, periodMs, toMicro } from "../service/state/state.js";
+
+/** Keys of a served service: each has an account, a plan and budgets of its own. Only their hashes are kept. */
+
+const schema = `
+create index if not exists tasks_by_key on tasks (key_id, created_at);
+create table if not exists budgets (
+  key_id text primary key, month_micro integer, day_micro integer
+) strict, without rowid;
+`;
+
+/** The balance of an account without a limit, in credits; it is filled up whenever the service starts. */
+const unlimitedCredits = 1_000_000;
+
+export interface KeySettings {
+  name: string;
+  plan: PlanName;
+  /** What the key may spend in all; null for no limit. */
+  credits: number | null;
+  /** What it may spend from the first of a month (UTC) to its end; null for no limit. */
+  perMonth: number | null;
+  /** The same for a day (UTC). */
+  perDay: number | null;
+}
+
+export interface ListedKey {
+  id: string;
+  name: string;
+  plan: string;
+  createdAt: number;
+  revokedAt: number | null;
+  requests: number;
+  /** Credits. */
+  used: number;
+  balance: number | null;
+  perMonth: number | null;
+  perDay: number | null;
+}
+
+/** Letters and digits only: the form of all keys. */
+function newKey(random: Random): string {
+  const letters = `${random.uuid()}${random.uuid()}`.replaceAll("-", "").slice(0, 32);
+  const key = `${keyPrefix}${letters}`;
+  if (!isKeyForm(key)) throw new Error("the new key has not the form of one");
+  return key;
+}
+
+export class Keys {
+  constructor(
+    private readonly state: SqliteState,
+    private readonly random: Random,
+  ) {
+    state.db.exec(schema);
+  }
+
+  /** Makes a key and returns it: it is told only now. */
+  create(settings: KeySettings, now: number, key = newKey(this.random)): string {
+    const { random, state } = this;
+    const { name, plan, credits, perMonth, perDay } = settings;
+    state.transact(() => {
+      const [accountId, keyId] = [random.uuid(), random.uuid()];
+      state.saveAccount({
+        id: accountId,
+        email: `${accountId}@localhost.invalid`,
+        name,
+        balanceMicro: toMicro(credits ?? unlimitedCredits),
+        subscriptionStatus: "active",
+        plan,
+        creditsPerMonth: perMonth ?? creditsPerMonth[plan],
+        billingInterval: "month",
+        periodEnd: now + periodMs.month,
+        cancelAtPeriodEnd: false,
+        admitted: 0,
+      });
+      state.saveKey({ id: keyId, accountId, hash: keyHash(key), name, createdAt: now });
+      state.db
+        .prepare("insert into budgets (key_id, month_micro, day_micro) values (?, ?, ?)")
+        .run(keyId, microOrNull(perMonth), microOrNull(perDay));
+      if (credits === null) state.saveSetting(`unlimited ${accountId}`, "1");
+    });
+    return key;
+  }
+
+  /** Fills up the accounts without a limit. */
+  fillUp(): void {
+    this.state.db
+      .prepare(
+        `update accounts set balance_micro = max(balance_micro, ?)
+         where exists (select 1 from settings where settings.name = 'unlimited ' || accounts.id)`,
+      )
+      .run(toMicro(unlimitedCredits));
+  }
+
+  list(): ListedKey[] {
+    const rows = this.state.db
+      .prepare(
+        `select keys.id, keys.name, plan, created_at as createdAt, revoked_at as revokedAt, requests_count as requests,
+           used_micro as used, balance_micro as balance, month_micro as perMonth, day_micro as perDay,
+           settings.name is not null as unlimited
+         from keys join accounts on accounts.id = account_id left join budgets on key_id = keys.id
+           left join settings on settings.name = 'unlimited ' || account_id order by created_at, keys.id`,
+      )
+      .all() as (ListedKey & { unlimited: number })[];
+    return rows.map(({ unlimited, ...row }) => ({
+      ...row,
+      used: fromMicro(row.used),
+      balance: unlimited === 1 ? null : fromMicro(row.balance ?? 0),
+      perMonth: row.perMonth === null ? null : fromMicro(row.perMonth),
+      perDay: row.perDay === null ? null : fromMicro(row.perDay),
+    }));
+  }
+
+  /** Whether a key of that name or id was there and good until now. */
+  revoke(nameOrId: string, now: number): boolean {
+    const { changes } = this.state.db
+      .prepare("update keys set revoked_at = ? where (name = ? or id = ?) and revoked_at is null")
+      .run(now, nameOrId, nameOrId);
+    return changes > 0;
+  }
+
+  /** What is left of a key's month and day; null if it has no such budget. */
+  budget(keyId: string, now: number): { leftMicro: number; why: string } | null {
+    const row = this.state.db
+      .prepare("select month_micro as month, day_micro as day from budgets where key_id = ?")
+      .get(keyId) as { month: number | null; day: number | null } | undefined;
+    const date = new Date(now);
+    const month = Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+    const nextMonth = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+    const day = Math.floor(now / dayMs) * dayMs;
+    const budgets = [
+      this.left(keyId, "month", row?.month ?? null, month, nextMonth),
+      this.left(keyId, "day", row?.day ?? null, day, day + dayMs),
+    ].filter((budget) => budget !== null);
+    return budgets.toSorted((one, other) => one.leftMicro - other.leftMicro)[0] ?? null;
+  }
+
+  private left(keyId: string, span: string, micro: number | null, since: number, until: number) {
+    if (micro === null) return null;
+    const { spent } = this.state.db
+      .prepare(
+        "select coalesce(sum(cost_micro), 0) as spent from tasks where key_id = ? and created_at >= ? and refunded = 0",
+      )
+      .get(keyId, since) as { spent: number };
+    const leftMicro = Math.max(0, micro - spent);
+    const why = `This key may spend ${fromMicro(micro)} credits a ${span} and has ${fromMicro(leftMicro)} left until ${new Date(until).toISOString()}.`;
+    return { leftMicro, why };
+  }
+}
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+function microOrNull(credits: number | null): number | null {
+  return credits === null ? null : toMicro(credits);
+}

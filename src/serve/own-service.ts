@@ -1,0 +1,306 @@
+import { createHash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import type { Clock, Random } from "../clock.js";
+import type { ProviderKind } from "../providers/kind.js";
+import type { ProviderSettings } from "../providers/provider.js";
+import {
+  errorAnswer,
+  ServiceRefusal,
+  succeed,
+  type WorldRequest,
+  type WorldResponse,
+} from "../service/answers/answers.js";
+import type { StoredFile } from "../service/answers/reply.js";
+import { HostedService } from "../service/hosted.js";
+import { inputBytesMax, isLoopback } from "../service/inputs/fetch.js";
+import type { ServiceModel } from "../service/models/model.js";
+import { signingSecret } from "../service/state/default-account.js";
+import { SqliteState } from "../service/state/sqlite-state.js";
+import { repeatKeysKeptMs } from "../service/state/state.js";
+import { allSwitches } from "../service/state/switches.js";
+import type { Announced } from "../service/world/present.js";
+import { Keys } from "./keys.js";
+import { type ModelsFile, readModelsFile } from "./models/models-file.js";
+import { inputAddressProblem } from "./works/inputs.js";
+import { Journal } from "./works/journal.js";
+import { Works } from "./works/works.js";
+
+export interface OwnServiceOptions {
+  clock: Clock;
+  random: Random;
+  /** The folder with its state, outputs and inputs; made if it is not there. */
+  folder: string;
+  /** The models file. */
+  file: string;
+  kinds: readonly ProviderKind[];
+  /** Where the variables with the providers' keys are. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Gets one sentence for what people should know, such as a models file that cannot be read any more. */
+  onNote: (note: string) => void;
+}
+
+/** How long outputs and inputs are kept (ms). */
+export const keptMs = 7 * 24 * 60 * 60 * 1_000;
+const cleanEveryMs = 60 * 60 * 1_000;
+/** How often the models file is looked at (ms). */
+const reloadMs = 2_000;
+
+/** The service of a models file, without its socket. */
+export class OwnService {
+  readonly state: SqliteState;
+  readonly keys: Keys;
+  readonly works: Works;
+  readonly journal: Journal;
+  private readonly service: HostedService<StoredFile>;
+  private models: ModelsFile;
+  private listed: ReadonlyMap<string, ServiceModel> = new Map();
+  private readonly closing = new AbortController();
+  private seen: string;
+
+  /** Reads the models file, and opens or makes the state. Rejects with ModelsFileError for a file that cannot be used. */
+  static async open(options: OwnServiceOptions, origin: () => string): Promise<OwnService> {
+    const text = await readFile(options.file, "utf8");
+    return new OwnService(options, origin, await readFrom(options, text), text);
+  }
+
+  private constructor(
+    private readonly options: OwnServiceOptions,
+    private readonly origin: () => string,
+    models: ModelsFile,
+    text: string,
+  ) {
+    const { clock, random, folder } = options;
+    this.models = models;
+    this.seen = text;
+    this.list();
+    this.state = new SqliteState(join(folder, "state.db"), { durable: true });
+    this.journal = new Journal(this.state);
+    this.keys = new Keys(this.state, random);
+    this.keys.fillUp();
+    const secret = this.state.transact(() => signingSecret(this.state, random));
+    this.works = new Works({
+      clock,
+      random,
+      state: this.state,
+      journal: this.journal,
+      folder,
+      modelsFolder: dirname(resolve(options.file)),
+      model: (key) => this.models.models.find(({ listed }) => listed.key === key),
+      kinds: options.kinds,
+      allowedHosts: () => this.models.allowedHosts,
+      key: (settings) => keyOf(settings, options),
+      env: withoutSecrets(options.env, () => this.models),
+      own: (accountId) => (address) => this.ownFile(address, accountId),
+      decision: (task, error, outputs) => this.service.decision(task, error, outputs),
+      commit: (work) => this.service.run(work),
+      onError: (error) => options.onNote(error.message),
+    });
+    const own = this;
+    const world = {
+      get models() {
+        return own.listed;
+      },
+      workshop: this.works,
+      inputProblem: (value: string) =>
+        inputAddressProblem(value, (address) => this.isOwn(address), this.models.allowedHosts),
+      get announced() {
+        return own.announced();
+      },
+      progress: (task: Parameters<Works["progress"]>[0]) => this.works.progress(task),
+      budget: (keyId: string, now: number) => this.keys.budget(keyId, now),
+      secret,
+      switches: allSwitches({ badParams: "refused" }),
+      origin,
+    };
+    const maker = {
+      record: (task: Parameters<Works["record"]>[0]) => this.works.record(task),
+      begin: (task: Parameters<Works["begin"]>[0]) => this.works.begin(task),
+      output: (task: Parameters<Works["output"]>[0], number: number) => this.works.output(task, number),
+    };
+    const onError = (error: Error) => options.onNote(error.message);
+    this.service = new HostedService({ clock, random, state: this.state, world, maker, onError });
+  }
+
+  /** Goes on with the jobs of earlier processes, and looks after the models file and old files. */
+  async start(): Promise<void> {
+    await this.works.resume();
+    void this.every(reloadMs, () => this.reload());
+    void this.every(cleanEveryMs, () => this.works.clean(this.options.clock.now() - keptMs).then(() => {}));
+  }
+
+  api(request: WorldRequest): Promise<WorldResponse> {
+    return this.service.api(request);
+  }
+
+  file(path: string, query: Record<string, string>): Promise<StoredFile | WorldResponse> {
+    return this.service.file(path, query);
+  }
+
+  /** The models as they are listed. */
+  get listedModels(): readonly ServiceModel[] {
+    return [...this.listed.values()];
+  }
+
+  /** Every model with its provider. */
+  get served(): ModelsFile {
+    return this.models;
+  }
+
+  settle(accountId: string): void {
+    this.service.settle(accountId);
+  }
+
+  /** POST /api/v1/task/:id/cancel */
+  cancel(request: WorldRequest, taskId: string): Promise<WorldResponse> {
+    return this.service.extra(request, async ({ account }) => {
+      const task = this.state.task(taskId);
+      if (task?.accountId !== account.id)
+        return errorAnswer(new ServiceRefusal(404, "TASK_NOT_FOUND", "There is no such task."));
+      const done = await this.works.cancel(taskId);
+      return succeed({ task_id: taskId, result: done.replace(" ", "_") });
+    });
+  }
+
+  /** PUT /api/v1/inputs: the bytes become an address that only tasks of the same account may name. */
+  putInput(request: WorldRequest, body: AsyncIterable<Uint8Array>): Promise<WorldResponse> {
+    return this.service.extra(request, async ({ account }) => {
+      const uploads = join(this.options.folder, "uploads");
+      await mkdir(uploads, { recursive: true });
+      const part = join(uploads, `${this.options.random.uuid()}.part`);
+      const hash = createHash("sha256").update(account.id);
+      let size = 0;
+      const file = await open(part, "w");
+      try {
+        for await (const chunk of body) {
+          size += chunk.byteLength;
+          if (size > inputBytesMax)
+            return errorAnswer(
+              new ServiceRefusal(413, "PAYLOAD_TOO_LARGE", `An input has at most ${inputBytesMax} bytes.`),
+            );
+          hash.update(chunk);
+          await file.write(chunk);
+        }
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      const id = hash.digest("hex");
+      await rename(part, join(uploads, id));
+      const at = this.options.clock.now();
+      const type = request.headers["content-type"] ?? "application/octet-stream";
+      await this.service.run(() =>
+        this.journal.addUpload({ id, accountId: account.id, type, bytes: size, at }),
+      );
+      return succeed({
+        url: `${this.origin()}/inputs/${id}`,
+        expires_at: new Date(at + keptMs).toISOString(),
+      });
+    });
+  }
+
+  /** Ends all work; what has been sent is waited for. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    await this.works.close();
+    this.service.close();
+    this.state.close();
+  }
+
+  private list(): void {
+    this.listed = new Map(this.models.models.map(({ listed }) => [listed.key, listed]));
+  }
+
+  private announced(): Announced {
+    const { credit } = this.models;
+    return {
+      name: "bulkgen serve",
+      idempotency_ms: repeatKeysKeptMs,
+      inputs: true,
+      cancel: true,
+      queue: true,
+      ...(credit === null ? {} : { credit }),
+    };
+  }
+
+  /** Reads the models file again if it has changed. A broken one leaves the old one in force. */
+  private async reload(): Promise<void> {
+    const text = await readFile(this.options.file, "utf8").catch((error: Error) => error);
+    if (text === this.seen) return;
+    const before = this.seen;
+    this.seen = text instanceof Error ? "" : text;
+    try {
+      if (text instanceof Error) throw text;
+      this.models = await readFrom(this.options, text);
+      this.list();
+      this.options.onNote(`${this.options.file} was read again: ${this.listed.size} models.`);
+    } catch (error) {
+      if (before === "" && text instanceof Error) return;
+      this.options.onNote(`${(error as Error).message}\nThe models from before stay in force.`);
+    }
+  }
+
+  private async every(ms: number, work: () => Promise<void>): Promise<void> {
+    while (!this.closing.signal.aborted) {
+      await this.options.clock.sleep(ms, this.closing.signal);
+      if (this.closing.signal.aborted) return;
+      await work().catch((error: Error) => this.options.onNote(error.message));
+    }
+  }
+
+  private isOwn(address: string): boolean {
+    const url = new URL(address);
+    const isHere = url.origin === this.origin() || (url.protocol === "http:" && isLoopback(url.hostname));
+    return isHere && /^\/(files|inputs)\//.test(url.pathname);
+  }
+
+  /** An output or upload by its address; a restarted service may have another port. */
+  private ownFile(address: string, accountId: string): { path: string } | undefined {
+    if (!this.isOwn(address)) return undefined;
+    const url = new URL(address);
+    const [, kind, id = ""] = url.pathname.split("/");
+    if (kind === "inputs") {
+      const upload = this.journal.upload(id);
+      if (upload?.accountId !== accountId) throw new Error("There is no such upload.");
+      return { path: join(this.options.folder, "uploads", id) };
+    }
+    const found = this.service.lookUp(url.pathname, Object.fromEntries(url.searchParams));
+    if (!("task" in found)) throw new Error("The address of this output is wrong or has expired.");
+    return { path: this.works.outputPath(found.task, found.number) };
+  }
+}
+
+function readFrom({ file, kinds }: OwnServiceOptions, text: string): Promise<ModelsFile> {
+  return readModelsFile(text, { file, folder: dirname(resolve(file)), kinds });
+}
+
+/** The key of a provider, from its variable or its file; null if there is none. */
+export function keyOf(
+  { keyEnv, keyFile }: Pick<ProviderSettings, "keyEnv" | "keyFile">,
+  { env, file }: Pick<OwnServiceOptions, "env" | "file">,
+): string | null {
+  if (keyFile !== null) {
+    const path = isAbsolute(keyFile) ? keyFile : join(dirname(resolve(file)), keyFile);
+    try {
+      if (statSync(path).size > 10_000) return null;
+      return readFileSync(path, "utf8").trim() || null;
+    } catch {
+      return null;
+    }
+  }
+  return (keyEnv !== null && env[keyEnv]?.trim()) || null;
+}
+
+/** The environment for programs, without the variables that hold keys. */
+function withoutSecrets(
+  env: OwnServiceOptions["env"],
+  models: () => ModelsFile,
+): Readonly<Record<string, string>> {
+  const secret = new Set(models().models.map(({ provider }) => provider.keyEnv));
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      ([name, value]) => value !== undefined && !secret.has(name) && !/KEY|TOKEN|SECRET|PASSWORD/i.test(name),
+    ),
+  ) as Record<string, string>;
+}

@@ -1,0 +1,163 @@
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { copyFile, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { extname, join } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Category } from "../../api/records.js";
+import { type JobOutput, JobRefused } from "../../providers/provider.js";
+
+/** Finished files on disk: fetched whole, checked, and only then called outputs. */
+
+/** The largest file that is taken from a provider, in bytes. */
+export const outputBytesMax = 4 * 1024 * 1024 * 1024;
+const idleMs = 60_000;
+
+/** A file that could not be fetched this time. */
+export class NotFetched extends Error {
+  override readonly name = "NotFetched";
+
+  constructor(
+    message: string,
+    /** The address has nothing any more: a new one may help, another try will not. */
+    readonly gone: boolean,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Brings one output into `folder` as `<number>.<extension>` and returns the extension. Throws JobRefused if what is there is
+ * not what was asked for, and NotFetched or a system's error if it could not be brought.
+ */
+export async function bringOutput(
+  output: JobOutput,
+  { folder, number, category }: { folder: string; number: number; category: Category },
+  signal: AbortSignal,
+): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  const part = join(folder, `${number}.part`);
+  if ("bytes" in output) await write(part, output.bytes);
+  else if ("path" in output) await copyFile(output.path, part);
+  else await download(output.url, output.headers ?? {}, part, signal);
+  const extension = await checkedExtension(part, category);
+  await synced(part);
+  await rename(part, join(folder, `${number}.${extension}`));
+  await synced(folder);
+  return extension;
+}
+
+async function write(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, "w");
+  try {
+    await file.writeFile(bytes);
+  } finally {
+    await file.close();
+  }
+}
+
+async function synced(path: string): Promise<void> {
+  const file = await open(path, "r");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function download(
+  address: string,
+  headers: Record<string, string>,
+  path: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { Agent, request, interceptors } = await import("undici");
+  const agent = new Agent({ headersTimeout: idleMs, bodyTimeout: idleMs, connect: { timeout: idleMs } });
+  try {
+    // A redirect to another host loses what only the first is to know.
+    const dispatcher = agent.compose(interceptors.redirect({ maxRedirections: 5 }));
+    const { statusCode, headers: answered, body } = await request(address, { headers, dispatcher, signal });
+    if (statusCode !== 200) {
+      body.on("error", () => {});
+      body.destroy();
+      const gone = statusCode === 403 || statusCode === 404 || statusCode === 410;
+      throw new NotFetched(`the provider's file answered ${statusCode}`, gone);
+    }
+    let size = 0;
+    const counted = new Transform({
+      transform(chunk: Uint8Array, _, done) {
+        size += chunk.byteLength;
+        done(size > outputBytesMax ? new Error("the provider's file is too large") : null, chunk);
+      },
+    });
+    await pipeline(body, counted, createWriteStream(path), { signal });
+    const length = answered["content-length"];
+    if (typeof length === "string" && answered["content-encoding"] === undefined && Number(length) !== size)
+      throw new NotFetched(`the provider's file broke off after ${size} of ${length} bytes`, false);
+  } finally {
+    await agent.destroy();
+  }
+}
+
+/** The extension of a finished file. Throws JobRefused if it is empty, of another kind or broken. */
+async function checkedExtension(path: string, category: Category): Promise<string> {
+  const { size } = await stat(path);
+  if (size === 0) throw new JobRefused("provider", "The provider's answer was empty.");
+  const { fileTypeFromFile } = await import("file-type");
+  const found = await fileTypeFromFile(path);
+  const isPdf = category === "image" && found?.mime === "application/pdf";
+  if (!isPdf && !found?.mime.startsWith(`${category}/`)) {
+    throw new JobRefused(
+      "provider",
+      `The provider's answer is ${found?.mime ?? "of no known kind"}, not ${category}.`,
+    );
+  }
+  if (category === "image" && !isPdf) await decode(path);
+  return found?.ext === "jpg" || found === undefined ? "jpg" : found.ext;
+}
+
+async function decode(path: string): Promise<void> {
+  const { default: sharp } = await import("sharp");
+  try {
+    await sharp(path, { failOn: "truncated", limitInputPixels: 300_000_000 })
+      .resize(8, 8, { fit: "fill", fastShrinkOnLoad: false })
+      .raw()
+      .toBuffer();
+  } catch {
+    throw new JobRefused("provider", "The provider's picture is broken.");
+  }
+}
+
+/** The strong tag of a file that never changes. */
+export async function etagOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Uint8Array);
+  return `"${hash.digest("hex")}"`;
+}
+
+const contentTypes: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  webp: "image/webp",
+  gif: "image/gif",
+  avif: "image/avif",
+  pdf: "application/pdf",
+  mp4: "video/mp4",
+  mov: "video/quicktime",
+  webm: "video/webm",
+  mp3: "audio/mpeg",
+  wav: "audio/wav",
+  ogg: "audio/ogg",
+  opus: "audio/ogg",
+  flac: "audio/flac",
+  m4a: "audio/mp4",
+};
+
+export function contentTypeOf(path: string): string {
+  return contentTypes[extname(path).slice(1)] ?? "application/octet-stream";
+}
+
+/** Removes a folder with all that is in it, if it is there. */
+export function removeFolder(path: string): Promise<void> {
+  return rm(path, { recursive: true, force: true });
+}
