@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { hasKey } from "../api/key.js";
 import { EarlyExit, exitCode } from "../core/exit.js";
 import type { Machine, OutputStream } from "../machine.js";
@@ -186,9 +187,16 @@ async function agreeToFolder(
   const ofFolder = folderValues(flags, line, await configFiles(workspace.root, machine.env), machine.env);
   const sends = "trustAddress" in flags && name !== "doctor";
   const asksAddress = sends && machine.stdin.isTTY && !values["sandbox"] && !values["trustAddress"];
+  const models = asksAddress && typeof values["models"] === "string" ? values["models"] : null;
   if (ofFolder.length === 0 && !asksAddress) return;
   const { agreeToAddress, agreeToValues } = await import("./output/agreement.js");
   await agreeToValues(ofFolder, workspace, machine);
+  if (models !== null) {
+    const { modelsValues } = await import("./settings/own-service.js");
+    const file = resolve(machine.cwd, models);
+    await agreeToValues(await modelsValues(file, workspace.root, machine), workspace, machine);
+    return;
+  }
   if (asksAddress) await agreeToAddress(values, workspace, machine);
 }
 

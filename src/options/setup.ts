@@ -66,7 +66,7 @@ export const doctorFlags = {
 };
 export type DoctorFlags = FlagsOf<typeof doctorFlags> & SharedFlags;
 
-const { workspace, sandbox, databaseUrl, baseUrl, apiKeyFile } = serviceFlags;
+const { workspace, sandbox, databaseUrl, models, baseUrl, apiKeyFile } = serviceFlags;
 
 export const trustFlags = {
   yes: toggle("agree without a question, in a script; prints what is agreed to", { inFiles: "never" }),
@@ -78,6 +78,7 @@ export const trustFlags = {
   workspace,
   sandbox,
   databaseUrl,
+  models,
   baseUrl,
   apiKeyFile,
 };

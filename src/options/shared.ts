@@ -48,6 +48,12 @@ export type WorkspaceFlags = FlagsOf<typeof workspaceFlags>;
 /** Flags of every command that talks to the service. */
 export const serviceFlags = {
   ...workspaceFlags,
+  models: option(
+    "<file>",
+    "use the models in this file, with your own keys, programs and machines, instead of the service at an address",
+    pathName,
+    { isPath: true, fromFolder: "asks outside", conflicts: ["baseUrl"] },
+  ),
   baseUrl: option("<url>", "address of the service (or BULKGEN_BASE_URL)", anyText, { fromFolder: "asks" }),
   apiKeyFile: option("<file>", "file with the API key (or set BULKGEN_API_KEY)", anyText, {
     inFiles: "own files",

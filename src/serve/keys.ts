@@ -86,6 +86,43 @@ export class Keys {
     return key;
   }
 
+  /**
+   * The one key of a service that belongs to one workspace. The account is made once; if the workspace has another key since, as
+   * after a move, the account goes on with it.
+   */
+  own({ key, userId, name }: { key: string; userId: string; name: string }, now: number): void {
+    const { state } = this;
+    if (state.keyByHash(keyHash(key))) return;
+    state.transact(() => {
+      const accountId = state.setting("own account");
+      if (accountId === undefined) {
+        const plan = "Enterprise";
+        state.saveAccount({
+          id: userId,
+          email: `${userId}@localhost.invalid`,
+          name,
+          balanceMicro: toMicro(unlimitedCredits),
+          subscriptionStatus: "active",
+          plan,
+          creditsPerMonth: creditsPerMonth[plan],
+          billingInterval: "month",
+          periodEnd: now + periodMs.month,
+          cancelAtPeriodEnd: false,
+          admitted: 0,
+        });
+        state.saveSetting("own account", userId);
+        state.saveSetting(`unlimited ${userId}`, "1");
+      }
+      state.saveKey({
+        id: this.random.uuid(),
+        accountId: accountId ?? userId,
+        hash: keyHash(key),
+        name,
+        createdAt: now,
+      });
+    });
+  }
+
   /** Fills up the accounts without a limit. */
   fillUp(): void {
     this.state.db

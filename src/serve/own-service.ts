@@ -30,7 +30,7 @@ import { Works } from "./works/works.js";
 export interface OwnServiceOptions {
   clock: Clock;
   random: Random;
-  /** The folder with its state, outputs and inputs; made if it is not there. */
+  /** The folder with its state, outputs and inputs; made if it is not there. ":memory:" keeps nothing and does no jobs. */
   folder: string;
   /** The models file. */
   file: string;
@@ -75,7 +75,8 @@ export class OwnService {
     this.models = models;
     this.seen = text;
     this.list();
-    this.state = new SqliteState(join(folder, "state.db"), { durable: true });
+    const inMemory = folder === ":memory:";
+    this.state = new SqliteState(inMemory ? folder : join(folder, "state.db"), { durable: true });
     this.journal = new Journal(this.state);
     this.keys = new Keys(this.state, random);
     this.keys.fillUp();
@@ -125,6 +126,7 @@ export class OwnService {
 
   /** Goes on with the jobs of earlier processes, and looks after the models file and old files. */
   async start(): Promise<void> {
+    if (this.options.folder === ":memory:") return;
     await this.works.resume();
     void this.every(reloadMs, () => this.reload());
     void this.every(cleanEveryMs, () => this.works.clean(this.options.clock.now() - keptMs).then(() => {}));

@@ -29,6 +29,11 @@ export async function connect(
   { manifest, warn }: { manifest?: string; warn?: (line: string) => void } = {},
 ): Promise<Connected> {
   if (flags.sandbox) return connectSandbox(machine, workspace, manifest);
+  if (flags.models !== undefined) {
+    const { connectOwnService } = await import("./own-service.js");
+    const file = resolve(machine.cwd, flags.models);
+    return connectOwnService(file, machine, workspace, flags.trustAddress ?? false);
+  }
   const onStderr = (line: string) => machine.stderr.write(`bulkgen: ${line}\n`);
   return { connection: remote(flags, machine, workspace, warn ?? onStderr), close: async () => {} };
 }

@@ -1,4 +1,4 @@
-import type { Cost, JobOutput, Json, ModelSettings, ProviderSettings } from "../../providers/provider.js";
+import type { Cost, Output, Json, ModelSettings, ProviderSettings } from "../../providers/provider.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
 import { type Sql, statements } from "../../sqlite.js";
 
@@ -25,7 +25,7 @@ export interface JobRecord {
   /** The provider's name for it. */
   ref: string | null;
   resume: Json;
-  outputs: JobOutput[] | null;
+  outputs: Output[] | null;
   cost: Cost | null;
   /** What a person should know. */
   note: string | null;
@@ -66,7 +66,7 @@ function jobOf(row: unknown): JobRecord {
     settings: JSON.parse(settings) as ProviderSettings,
     model: JSON.parse(model) as ModelSettings,
     resume: JSON.parse(resume) as Json,
-    outputs: outputs === null ? null : (JSON.parse(outputs) as JobOutput[]),
+    outputs: outputs === null ? null : (JSON.parse(outputs) as Output[]),
     cost: cost === null ? null : (JSON.parse(cost) as Cost),
   };
 }

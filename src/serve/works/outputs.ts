@@ -5,7 +5,7 @@ import { extname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Category } from "../../api/records.js";
-import { type JobOutput, JobRefused } from "../../providers/provider.js";
+import { type Output, Refused } from "../../providers/provider.js";
 
 /** Finished files on disk: fetched whole, checked, and only then called outputs. */
 
@@ -27,11 +27,11 @@ export class NotFetched extends Error {
 }
 
 /**
- * Brings one output into `folder` as `<number>.<extension>` and returns the extension. Throws JobRefused if what is there is
+ * Brings one output into `folder` as `<number>.<extension>` and returns the extension. Throws Refused if what is there is
  * not what was asked for, and NotFetched or a system's error if it could not be brought.
  */
 export async function bringOutput(
-  output: JobOutput,
+  output: Output,
   { folder, number, category }: { folder: string; number: number; category: Category },
   signal: AbortSignal,
 ): Promise<string> {
@@ -99,15 +99,15 @@ async function download(
   }
 }
 
-/** The extension of a finished file. Throws JobRefused if it is empty, of another kind or broken. */
+/** The extension of a finished file. Throws Refused if it is empty, of another kind or broken. */
 async function checkedExtension(path: string, category: Category): Promise<string> {
   const { size } = await stat(path);
-  if (size === 0) throw new JobRefused("provider", "The provider's answer was empty.");
+  if (size === 0) throw new Refused("provider", "The provider's answer was empty.");
   const { fileTypeFromFile } = await import("file-type");
   const found = await fileTypeFromFile(path);
   const isPdf = category === "image" && found?.mime === "application/pdf";
   if (!isPdf && !found?.mime.startsWith(`${category}/`)) {
-    throw new JobRefused(
+    throw new Refused(
       "provider",
       `The provider's answer is ${found?.mime ?? "of no known kind"}, not ${category}.`,
     );
@@ -124,7 +124,7 @@ async function decode(path: string): Promise<void> {
       .raw()
       .toBuffer();
   } catch {
-    throw new JobRefused("provider", "The provider's picture is broken.");
+    throw new Refused("provider", "The provider's picture is broken.");
   }
 }
 

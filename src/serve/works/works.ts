@@ -9,13 +9,13 @@ import type { ProviderKind } from "../../providers/kind.js";
 import {
   type Accepted,
   type Done,
-  JobLater,
-  type JobOutput,
-  JobRefused,
+  Later,
+  type Output,
+  Refused,
   type MediaFile,
   type MediaName,
   type Provider,
-  type ProviderJob,
+  type Job,
   type ProviderSettings,
 } from "../../providers/provider.js";
 import { ServiceRefusal, type WorldResponse } from "../../service/answers/answers.js";
@@ -157,7 +157,7 @@ export class Works implements Workshop {
     const { journal } = this.parts;
     const job = journal.job(taskId);
     if (job?.stage === "queued") {
-      await this.fail(job, new JobRefused("provider", cancelled, false));
+      await this.fail(job, new Refused("provider", cancelled, false));
       return "cancelled";
     }
     if (job?.stage !== "accepted") return "too late";
@@ -165,7 +165,7 @@ export class Works implements Workshop {
     const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(pollTimeoutMs)]);
     const answer = await provider.cancel?.(job.resume, signal).catch(() => undefined);
     if (answer?.billed === false && journal.job(taskId)?.stage === "accepted") {
-      await this.fail(job, new JobRefused("provider", cancelled, false));
+      await this.fail(job, new Refused("provider", cancelled, false));
       return "cancelled";
     }
     if (answer) await this.update(taskId, { note: "The provider was asked to stop." });
@@ -224,7 +224,7 @@ export class Works implements Workshop {
     const { taskId } = job;
     const line = this.lineOf(job.settings);
     const provider = this.providerOf(job.settings);
-    let ready: ProviderJob;
+    let ready: Job;
     try {
       ready = await this.ready(job, task);
     } catch (error) {
@@ -238,8 +238,8 @@ export class Works implements Workshop {
     await this.update(taskId, { stage: "submitting", submittedAt: this.now(), note: null });
     const answer = await this.answered(provider, ready, job.settings);
     if (!(answer instanceof Error)) return this.taken(job, answer);
-    if (answer instanceof JobRefused) return this.fail(job, answer);
-    if (answer instanceof JobLater) {
+    if (answer instanceof Refused) return this.fail(job, answer);
+    if (answer instanceof Later) {
       if (answer.scope === "provider") line.pause(answer.afterMs);
       await this.update(taskId, { stage: "queued", submittedAt: null, note: answer.message });
       this.again(taskId, answer.scope === "job" ? answer.afterMs : 0);
@@ -254,7 +254,7 @@ export class Works implements Workshop {
   /** The provider's answer, or what was thrown instead. */
   private async answered(
     provider: Provider,
-    job: ProviderJob,
+    job: Job,
     { timeoutMs }: ProviderSettings,
   ): Promise<Done | Accepted | Error> {
     const late = new AbortController();
@@ -268,8 +268,8 @@ export class Works implements Workshop {
       return await provider.submit(job, signal);
     } catch (error) {
       const isLate = late.signal.aborted && !answered.signal.aborted && provider.repeatable === "yes";
-      if (isLate && !(error instanceof JobRefused))
-        return new JobRefused("provider", `It took longer than ${Math.round(timeoutMs / 1_000)} s.`, false);
+      if (isLate && !(error instanceof Refused))
+        return new Refused("provider", `It took longer than ${Math.round(timeoutMs / 1_000)} s.`, false);
       return error instanceof Error ? error : new Error(String(error));
     } finally {
       this.sending--;
@@ -288,7 +288,7 @@ export class Works implements Workshop {
   /** The provider has done it. Bytes are on disk before the journal says so. */
   private async made(taskId: string, { outputs, ref, cost }: Done): Promise<JobRecord | undefined> {
     const folder = this.jobFolder(taskId);
-    const kept: JobOutput[] = [];
+    const kept: Output[] = [];
     for (const [index, output] of outputs.entries()) {
       if (!("bytes" in output)) kept.push(output);
       else {
@@ -335,10 +335,10 @@ export class Works implements Workshop {
         waitMs = answer.afterMs ?? Math.min(pollMsMax, waitMs * 1.3);
       } catch (error) {
         if (this.closing.signal.aborted) return undefined;
-        if (error instanceof JobRefused) return this.fail(job, error);
+        if (error instanceof Refused) return this.fail(job, error);
         failures++;
         waitMs =
-          error instanceof JobLater ? error.afterMs : Math.min(retryMsMax, firstPollMs * 2 ** failures);
+          error instanceof Later ? error.afterMs : Math.min(retryMsMax, firstPollMs * 2 ** failures);
         if (failures === 3)
           await this.update(taskId, {
             note: `The provider cannot be asked at the moment (${(error as Error).message}).`,
@@ -424,7 +424,7 @@ export class Works implements Workshop {
       if (!job?.outputs || !task || job.stage !== "made") return;
       try {
         if (job.outputs.length === 0)
-          throw new JobRefused("provider", "The provider's answer had no file in it.");
+          throw new Refused("provider", "The provider's answer had no file in it.");
         const into = join(folder, "outputs", taskId);
         const extensions: string[] = [];
         for (const [index, output] of job.outputs.entries()) {
@@ -440,7 +440,7 @@ export class Works implements Workshop {
         return;
       } catch (error) {
         if (this.closing.signal.aborted) return;
-        if (error instanceof JobRefused) {
+        if (error instanceof Refused) {
           await this.fail(job, error);
           return;
         }
@@ -467,7 +467,7 @@ export class Works implements Workshop {
   }
 
   /** The provider's word that it has failed: decided, and the credits given back once. */
-  private async fail(job: JobRecord, refused: JobRefused): Promise<undefined> {
+  private async fail(job: JobRecord, refused: Refused): Promise<undefined> {
     const { journal, state } = this.parts;
     const { taskId } = job;
     this.lineOf(job.settings).waiting.delete(taskId);
@@ -493,7 +493,7 @@ export class Works implements Workshop {
   }
 
   /** Everything that a provider needs, with the inputs on this disk. */
-  private async ready(job: JobRecord, task: TaskRecord): Promise<ProviderJob> {
+  private async ready(job: JobRecord, task: TaskRecord): Promise<Job> {
     const folder = this.jobFolder(job.taskId);
     await removeFolder(folder);
     await mkdir(folder, { recursive: true });
@@ -616,6 +616,6 @@ export class Works implements Workshop {
 const lostWith = "the service ended while it waited";
 const cancelled = "It was cancelled.";
 
-function asRefused(error: unknown): JobRefused {
-  return error instanceof JobRefused ? error : new JobRefused("input", (error as Error).message);
+function asRefused(error: unknown): Refused {
+  return error instanceof Refused ? error : new Refused("input", (error as Error).message);
 }

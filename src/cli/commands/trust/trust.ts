@@ -21,6 +21,7 @@ import type { Workspace } from "../../../workspace/workspace.js";
 import { askAbout } from "../../output/agreement.js";
 import { folderValuesOf } from "../../settings/brought.js";
 import { addressToAgree, serviceSettings } from "../../settings/env.js";
+import { modelsValues } from "../../settings/own-service.js";
 import { placesOf, planValues, savedPlanIn } from "../../settings/saved-plan.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
@@ -53,8 +54,12 @@ export async function trust({
   const planPath = resolve(machine.cwd, manifest ?? "");
   const places = plan === null ? [] : placesOf(planPath, { ...plan, workspace: root });
   plan?.items.close();
-  const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest];
-  const address = flags.sandbox ? [] : addressToAgree(settings, workspace);
+  const ofModels =
+    flags.models === undefined || flags.sandbox
+      ? []
+      : await modelsValues(resolve(machine.cwd, flags.models), root, machine);
+  const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest, ...ofModels];
+  const address = flags.sandbox || flags.models !== undefined ? [] : addressToAgree(settings, workspace);
   const asked = [
     ...notAgreed(sharedFolder, dirname(planPath), places),
     ...notAgreed(sharedFolder, root, ofFolder),

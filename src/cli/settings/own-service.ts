@@ -1,0 +1,220 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseEnv } from "node:util";
+import { keyPrefix } from "../../api/key.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { Machine } from "../../machine.js";
+import type { ProviderSettings } from "../../providers/provider.js";
+import type { OwnModel } from "../../serve/models/models-file.js";
+import type { RunningService } from "../../serve/serve.js";
+import { takeLock } from "../../store/lock.js";
+import { shellWord } from "../../text/shell.js";
+import { agree, type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
+import { writeWholeNow } from "../../whole-file.js";
+import type { ServiceConnection } from "../../workspace/account.js";
+import type { Workspace } from "../../workspace/workspace.js";
+import { envFile } from "./env.js";
+import { fileTrouble } from "./file-trouble.js";
+
+/** The service of a models file, inside the command. */
+
+/** What a models file does on this machine or with this user's keys, each as a value that the user agrees to. */
+export async function modelsValues(
+  file: string,
+  root: string,
+  machine: Pick<Machine, "env">,
+): Promise<FolderValue[]> {
+  const { models } = await readModels(file);
+  const fromFolder = folderEnv(root);
+  const values = models.flatMap((model) => valuesOf(model, file, fromFolder, machine.env));
+  return [...new Map(values.map((each) => [`${each.setting} ${each.value}`, each])).values()];
+}
+
+function valuesOf(
+  { settings, provider }: OwnModel,
+  from: string,
+  fromFolder: Record<string, string | undefined>,
+  env: Machine["env"],
+): FolderValue[] {
+  const { command } = settings.details as { command?: string[] };
+  const program =
+    command === undefined
+      ? []
+      : [{ setting: `command of model ${settings.key}`, value: command.map(shellWord).join(" "), from }];
+  const { name, kind, addresses, keyEnv, keyFile } = provider;
+  // A key in the folder's own .env came with the folder, and goes where the folder says.
+  const isOwnKey = keyEnv !== null && env[keyEnv] === undefined && fromFolder[keyEnv] !== undefined;
+  const key = keyFile ?? (keyEnv !== null && !isOwnKey ? `$${keyEnv}` : null);
+  const places = [...addresses, ...addressesIn(settings.details)];
+  if (places.length === 0) return program;
+  const value = `${kind} at ${[...new Set(places)].join(" and ")}${key === null ? "" : ` with the key in ${key}`}`;
+  return [...program, { setting: `provider ${name}`, value, from }];
+}
+
+/** The hosts of addresses anywhere in what a file says of a model. */
+function addressesIn(value: unknown): string[] {
+  if (typeof value === "string") return URL.canParse(value) && /^https?:/.test(value) ? [new URL(value).origin] : [];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(addressesIn) : [];
+}
+
+/** The models of a file. Throws EarlyExit with every mistake. */
+export async function readModels(file: string) {
+  const [{ readModelsFile, ModelsFileError }, { kinds }] = await Promise.all([
+    import("../../serve/models/models-file.js"),
+    import("../../serve/kinds.js"),
+  ]);
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new EarlyExit("usage", `--models: ${fileTrouble(error, file)}`);
+  }
+  try {
+    return await readModelsFile(text, { file, folder: dirname(file), kinds });
+  } catch (error) {
+    if (error instanceof ModelsFileError) throw new EarlyExit("usage", `${error.message}\nNothing was sent.`);
+    throw error;
+  }
+}
+
+/** The variables of the folder's `.env`. */
+function folderEnv(root: string): Record<string, string | undefined> {
+  const path = envFile(root);
+  return existsSync(path) ? parseEnv(readFileSync(path, "utf8")) : {};
+}
+
+/** Where the keys of providers are: the environment, else the folder's `.env`. Of that, only the variables that are named. */
+export function providerEnv(
+  providers: readonly Pick<ProviderSettings, "keyEnv">[],
+  root: string,
+  { env }: Pick<Machine, "env">,
+): Record<string, string | undefined> {
+  const file = folderEnv(root);
+  const named = providers.flatMap(({ keyEnv }) => (keyEnv === null ? [] : [[keyEnv, env[keyEnv] ?? file[keyEnv]]]));
+  return { ...env, ...Object.fromEntries(named) };
+}
+
+/** The folder of the service's state in a workspace. */
+export function serviceFolder({ serviceFile }: Pick<Workspace, "serviceFile">): string {
+  return join(dirname(serviceFile), "service");
+}
+
+/**
+ * The service of a models file for this workspace: that of another process if one has it already, else one in this process, which
+ * ends with it. Throws EarlyExit.
+ */
+export async function connectOwnService(
+  file: string,
+  machine: Machine,
+  workspace: Workspace,
+  trust: boolean,
+): Promise<{ connection: ServiceConnection; close(): Promise<void> }> {
+  const { root, sharedFolder } = workspace;
+  const values = await modelsValues(file, root, machine);
+  if (trust) agree(sharedFolder, root, values, machine.clock.now());
+  const asked = notAgreed(sharedFolder, root, values);
+  if (asked.length > 0) throw unagreed(root, asked, `bulkgen trust --models ${shellWord(file)}`);
+  const { key, userId } = identityOf(sharedFolder, root);
+  const connection = (baseUrl: string): ServiceConnection => ({
+    origin: "models",
+    baseUrl,
+    key,
+    keyFrom: file,
+    addressFrom: file,
+    trustAddress: true,
+    sandbox: false,
+  });
+  // A workspace that was never used gets no folder from a command that only reads.
+  const folder = existsSync(workspace.markerFolder) ? serviceFolder(workspace) : null;
+  if (folder === null) {
+    const running = await start(file, machine, root, { folder: ":memory:", key, userId });
+    return { connection: connection(running.url), close: () => running.close() };
+  }
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = takeLock(join(folder, "service.lock"));
+  const addressFile = join(folder, "address.json");
+  if (lock === null) {
+    const url = readAddress(addressFile);
+    if (url !== null) return { connection: connection(url), close: async () => {} };
+    throw new EarlyExit(
+      "locked",
+      `another process is starting the service of ${root}. Nothing was sent. Give the command again in a moment.`,
+    );
+  }
+  try {
+    const running = await start(file, machine, root, { folder, key, userId });
+    writeWholeNow(addressFile, JSON.stringify({ url: running.url, pid: process.pid }));
+    const close = async () => {
+      rmSync(addressFile, { force: true });
+      const { unanswered } = running.service.works;
+      if (unanswered > 0)
+        machine.stderr.write(
+          `bulkgen: waiting for ${unanswered === 1 ? "an answer" : `${unanswered} answers`} of the providers, which are paid for (Ctrl-C ends it at once)\n`,
+        );
+      await running.close();
+      lock.release();
+    };
+    return { connection: connection(running.url), close };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function start(
+  file: string,
+  machine: Machine,
+  root: string,
+  { folder, key, userId }: { folder: string; key: string; userId: string },
+): Promise<RunningService> {
+  const [{ serveModels }, { kinds }] = await Promise.all([
+    import("../../serve/serve.js"),
+    import("../../serve/kinds.js"),
+  ]);
+  const { models } = await readModels(file);
+  const { clock, random } = machine;
+  const running = await serveModels({
+    clock,
+    random,
+    folder,
+    file,
+    kinds,
+    env: providerEnv(models.map(({ provider }) => provider), root, machine),
+    onNote: (note) => machine.stderr.write(`bulkgen: ${note}\n`),
+  });
+  running.service.keys.own({ key, userId, name: "this workspace" }, clock.now());
+  return running;
+}
+
+/**
+ * Key and user of a workspace's own service, from a secret of this user on this machine. The key opens nothing but that service,
+ * and is kept nowhere.
+ */
+function identityOf(sharedFolder: string, root: string): { key: string; userId: string } {
+  const path = join(sharedFolder, "own-service.secret");
+  if (!existsSync(path)) {
+    mkdirSync(sharedFolder, { recursive: true });
+    try {
+      writeFileSync(path, randomBytes(32).toString("hex"), { mode: 0o600, flag: "wx" });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+  }
+  const secret = readFileSync(path, "utf8");
+  const made = (what: string) => createHmac("sha256", secret).update(`${what} ${root}`).digest("hex");
+  const user = made("user");
+  return {
+    key: `${keyPrefix}${made("key").slice(0, 32)}`,
+    userId: `${user.slice(0, 8)}-${user.slice(8, 12)}-4${user.slice(13, 16)}-8${user.slice(17, 20)}-${user.slice(20, 32)}`,
+  };
+}
+
+function readAddress(path: string): string | null {
+  try {
+    const { url } = JSON.parse(readFileSync(path, "utf8")) as { url?: unknown };
+    return typeof url === "string" ? url : null;
+  } catch {
+    return null;
+  }
+}
