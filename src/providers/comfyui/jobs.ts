@@ -19,7 +19,7 @@ import {
 } from "../provider.js";
 import { type Bind, boundWorkflow, mediaNames } from "./bind.js";
 import { type Workflow, workflowFile } from "./graph.js";
-import { type Ended, goneMs, isUnreached, Machine, type Rejection } from "./machine.js";
+import { ComfyMachine, type Ended, goneMs, isUnreached, type Rejection } from "./machine.js";
 
 /** What a model of ComfyUI says besides. */
 export interface WorkflowModel {
@@ -51,7 +51,7 @@ const missingMax = 3;
 export class ComfyJobs implements Provider {
   /** A repeated id runs twice, but a machine says whether it has a job. */
   readonly repeatable = "by id";
-  private readonly machines: readonly Machine[];
+  private readonly machines: readonly ComfyMachine[];
   /** How many jobs are being sent to a machine, which its queue does not show yet. */
   private readonly sending = new Map<string, number>();
 
@@ -60,7 +60,7 @@ export class ComfyJobs implements Provider {
     private readonly place: Pick<ProviderPlace, "folder" | "key">,
   ) {
     const headers = () => headersWith(settings.headers, place.key());
-    this.machines = settings.addresses.map((address) => new Machine(address, headers));
+    this.machines = settings.addresses.map((address) => new ComfyMachine(address, headers));
   }
 
   async submit(job: Job, signal: AbortSignal): Promise<Accepted> {
@@ -151,14 +151,14 @@ export class ComfyJobs implements Provider {
   }
 
   /** The machine with the fewest jobs among those that answer. Throws Later if none does: nothing was sent. */
-  private async leastBusy(signal: AbortSignal): Promise<{ machine: Machine; gone: number }> {
+  private async leastBusy(signal: AbortSignal): Promise<{ machine: ComfyMachine; gone: number }> {
     const asked = await Promise.all(
       this.machines.map(async (machine) => {
         const queue = await machine.queue(signal).catch((error: unknown) => error as Error);
         return { machine, queue };
       }),
     );
-    let best: { machine: Machine; jobs: number } | null = null;
+    let best: { machine: ComfyMachine; jobs: number } | null = null;
     const reasons: string[] = [];
     for (const { machine, queue } of asked) {
       if (queue instanceof Error) {
@@ -173,7 +173,7 @@ export class ComfyJobs implements Provider {
     throw new Later(`${none}: ${reasons[0] ?? "there is none"}`, goneMs, "provider");
   }
 
-  private count(machine: Machine, by: number): void {
+  private count(machine: ComfyMachine, by: number): void {
     this.sending.set(machine.address, (this.sending.get(machine.address) ?? 0) + by);
   }
 
@@ -181,7 +181,7 @@ export class ComfyJobs implements Provider {
   private async uploaded(
     { id, media }: Job,
     bind: Bind,
-    machine: Machine,
+    machine: ComfyMachine,
     signal: AbortSignal,
   ): Promise<Partial<Record<MediaName, string>>> {
     const files: Partial<Record<MediaName, string>> = {};
@@ -197,8 +197,10 @@ export class ComfyJobs implements Provider {
   }
 
   /** A machine that the models file does not name any more still has the jobs that it was given. */
-  private machineAt(address: string): Machine {
-    return this.machines.find((machine) => machine.address === address) ?? new Machine(address, () => ({}));
+  private machineAt(address: string): ComfyMachine {
+    return (
+      this.machines.find((machine) => machine.address === address) ?? new ComfyMachine(address, () => ({}))
+    );
   }
 }
 
@@ -221,8 +223,13 @@ function asJson(resume: Resume): Json {
 }
 
 /** Sends the workflow once, and answers with the machine's id of it. */
-async function sent(machine: Machine, id: string, workflow: Workflow, signal: AbortSignal): Promise<string> {
-  let answer: Awaited<ReturnType<Machine["prompt"]>>;
+async function sent(
+  machine: ComfyMachine,
+  id: string,
+  workflow: Workflow,
+  signal: AbortSignal,
+): Promise<string> {
+  let answer: Awaited<ReturnType<ComfyMachine["prompt"]>>;
   try {
     answer = await machine.prompt(id, workflow, signal);
   } catch (error) {
@@ -243,7 +250,7 @@ async function sent(machine: Machine, id: string, workflow: Workflow, signal: Ab
 }
 
 async function uploadedAs(
-  machine: Machine,
+  machine: ComfyMachine,
   { path, type }: MediaFile,
   name: string,
   signal: AbortSignal,
@@ -298,7 +305,7 @@ function missed(state: Resume): Running {
   };
 }
 
-function finished(machine: Machine, id: string, { status, outputs }: Ended): Done {
+function finished(machine: ComfyMachine, id: string, { status, outputs }: Ended): Done {
   const messages = status?.messages ?? [];
   const fault = messages.find(([event]) => event === "execution_error")?.[1];
   if (fault !== undefined) {
@@ -345,7 +352,7 @@ function filesOf(outputs: Ended["outputs"]): SavedFile[] {
 
 /** What is wrong with a machine, or null. */
 async function machineTrouble(
-  machine: Machine,
+  machine: ComfyMachine,
   classes: ReadonlyMap<string, string>,
   signal: AbortSignal,
 ): Promise<string | null> {

@@ -31,7 +31,7 @@ export function isUnreached(error: unknown): boolean {
 /** A job as /queue and /history list it: number, id, workflow, extra data, nodes to execute. */
 export type QueuedJob = readonly [number, string, unknown, { client_id?: string }?, ...unknown[]];
 
-export interface Queue {
+export interface MachineQueue {
   running: QueuedJob[];
   pending: QueuedJob[];
 }
@@ -68,14 +68,14 @@ interface Question {
   ms?: number;
 }
 
-export class Machine {
+export class ComfyMachine {
   constructor(
     /** Without a slash at its end. */
     readonly address: string,
     private readonly headers: () => Record<string, string>,
   ) {}
 
-  async queue(signal?: AbortSignal): Promise<Queue> {
+  async queue(signal?: AbortSignal): Promise<MachineQueue> {
     const { queue_running, queue_pending } = (await this.get("/queue", signal)) as {
       queue_running?: unknown;
       queue_pending?: unknown;
@@ -96,7 +96,7 @@ export class Machine {
   }
 
   /** The job, wherever it is. Read in this order a job that moves on meanwhile is not missed: it only goes forward. */
-  async whereIs(id: string, signal?: AbortSignal): Promise<Whereabouts> {
+  async whereIs(id: string, signal?: AbortSignal): Promise<JobPlace> {
     const before = await this.ended(id, signal);
     if (before !== null) return { ended: before };
     const queue = await this.queue(signal);
@@ -218,7 +218,7 @@ export class Machine {
   }
 }
 
-export type Whereabouts = { ended: Ended } | { running: true } | { place: number; waiting: number } | null;
+export type JobPlace = { ended: Ended } | { running: true } | { place: number; waiting: number } | null;
 
 /** Versions that do not know `prompt_id` give a job an id of their own; ours is then its client's. */
 function isJob(job: QueuedJob, id: string): boolean {
