@@ -77,6 +77,16 @@ describe("the check of ranks", () => {
       "the service imports only api, sqlite.ts, clock.ts, package-file.ts",
     ],
     [
+      "src/providers/command/program.ts",
+      `import { follow } from "../../core/item.js";`,
+      "the providers imports only api, clock.ts, package-file.ts, text, whole-file.ts",
+    ],
+    [
+      "src/providers/provider.ts",
+      `import { commandKind } from "./command/kind.js";`,
+      "in providers, . comes before command",
+    ],
+    [
       "src/run/loop.ts",
       `import { admit } from "../service/limiter/admit.js";`,
       "only cli and library know the service",

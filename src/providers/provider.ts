@@ -123,8 +123,11 @@ export interface Provider {
   find?(job: Pick<Job, "id">, signal: AbortSignal): Promise<Accepted | null>;
   /** Asks the provider to stop; `billed` is null if it does not say. */
   cancel?(resume: Json, signal: AbortSignal): Promise<{ billed: boolean | null }>;
-  /** Costs nothing: whether program or server are there and the key is good. Null, or what is wrong in one sentence. */
-  check?(signal: AbortSignal): Promise<string | null>;
+  /**
+   * Costs nothing: whether program or server are there, the key is good, and they have what these models need. Null, or what
+   * is wrong in one sentence.
+   */
+  check?(signal: AbortSignal, models: readonly ModelSettings[]): Promise<string | null>;
   close?(): Promise<void>;
 }
 

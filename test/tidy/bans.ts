@@ -165,6 +165,7 @@ const connecting: Readonly<Record<string, string>> = {
   "src/bucket/bucket.ts": "S3-compatible stores",
   "src/notify/deliver.ts": "webhooks",
   "src/store/postgres/connection.ts": "PostgreSQL",
+  "src/providers/comfyui/machine.ts": "machines with ComfyUI",
 };
 
 const networkModules = /^(undici|(node:)?(https?|http2|net|tls|dgram))$/;

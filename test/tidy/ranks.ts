@@ -70,6 +70,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   ],
   sandbox: ["catalogue", "faults", "studio", "."],
   providers: [".", "http", "comfyui", "command", "template"],
+  serve: ["models", "works", "."],
 };
 
 /**
@@ -80,12 +81,13 @@ const aside: Readonly<Record<string, readonly string[]>> = {
   service: ["api", "sqlite.ts", "clock.ts", "package-file.ts"],
   sandbox: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "service"],
   providers: ["api", "clock.ts", "package-file.ts", "text", "whole-file.ts"],
+  serve: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "text", "whole-file.ts", "service", "providers"],
 };
 
 /** What may be imported although its rank is not lower: only the outermost rooms know the real clock and the sandbox. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
-  cli: ["system.ts", "sandbox", "service"],
-  library: ["sandbox", "service"],
+  cli: ["system.ts", "sandbox", "service", "providers", "serve"],
+  library: ["sandbox", "service", "serve"],
   "index.ts": ["system.ts"],
 };
 

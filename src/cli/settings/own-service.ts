@@ -54,7 +54,8 @@ function valuesOf(
 
 /** The hosts of addresses anywhere in what a file says of a model. */
 function addressesIn(value: unknown): string[] {
-  if (typeof value === "string") return URL.canParse(value) && /^https?:/.test(value) ? [new URL(value).origin] : [];
+  if (typeof value === "string")
+    return URL.canParse(value) && /^https?:/.test(value) ? [new URL(value).origin] : [];
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(addressesIn) : [];
 }
 
@@ -91,7 +92,9 @@ export function providerEnv(
   { env }: Pick<Machine, "env">,
 ): Record<string, string | undefined> {
   const file = folderEnv(root);
-  const named = providers.flatMap(({ keyEnv }) => (keyEnv === null ? [] : [[keyEnv, env[keyEnv] ?? file[keyEnv]]]));
+  const named = providers.flatMap(({ keyEnv }) =>
+    keyEnv === null ? [] : [[keyEnv, env[keyEnv] ?? file[keyEnv]]],
+  );
   return { ...env, ...Object.fromEntries(named) };
 }
 
@@ -180,7 +183,11 @@ async function start(
     folder,
     file,
     kinds,
-    env: providerEnv(models.map(({ provider }) => provider), root, machine),
+    env: providerEnv(
+      models.map(({ provider }) => provider),
+      root,
+      machine,
+    ),
     onNote: (note) => machine.stderr.write(`bulkgen: ${note}\n`),
   });
   running.service.keys.own({ key, userId, name: "this workspace" }, clock.now());

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import ipaddr from "ipaddr.js";
-import { Refused, type MediaFile, type MediaName } from "../../providers/provider.js";
+import { type MediaFile, type MediaName, Refused } from "../../providers/provider.js";
 import { inputBytesMax } from "../../service/inputs/fetch.js";
 
 /**

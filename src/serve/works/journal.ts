@@ -1,4 +1,4 @@
-import type { Cost, Output, Json, ModelSettings, ProviderSettings } from "../../providers/provider.js";
+import type { Cost, Json, ModelSettings, Output, ProviderSettings } from "../../providers/provider.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
 import { type Sql, statements } from "../../sqlite.js";
 

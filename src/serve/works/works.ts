@@ -9,14 +9,15 @@ import type { ProviderKind } from "../../providers/kind.js";
 import {
   type Accepted,
   type Done,
+  type Job,
   Later,
-  type Output,
-  Refused,
   type MediaFile,
   type MediaName,
+  type ModelSettings,
+  type Output,
   type Provider,
-  type Job,
   type ProviderSettings,
+  Refused,
 } from "../../providers/provider.js";
 import { ServiceRefusal, type WorldResponse } from "../../service/answers/answers.js";
 import type { StoredFile } from "../../service/answers/reply.js";
@@ -172,12 +173,12 @@ export class Works implements Workshop {
     return answer ? "asked" : "too late";
   }
 
-  /** What is wrong with a provider, or null; costs nothing. */
-  async check(settings: ProviderSettings): Promise<string | null> {
+  /** What is wrong with a provider for its models, or null; costs nothing. */
+  async check(settings: ProviderSettings, models: readonly ModelSettings[]): Promise<string | null> {
     const provider = this.providerOf(settings);
     const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(pollTimeoutMs)]);
     try {
-      return (await provider.check?.(signal)) ?? null;
+      return (await provider.check?.(signal, models)) ?? null;
     } catch (error) {
       return (error as Error).message;
     }
@@ -337,8 +338,7 @@ export class Works implements Workshop {
         if (this.closing.signal.aborted) return undefined;
         if (error instanceof Refused) return this.fail(job, error);
         failures++;
-        waitMs =
-          error instanceof Later ? error.afterMs : Math.min(retryMsMax, firstPollMs * 2 ** failures);
+        waitMs = error instanceof Later ? error.afterMs : Math.min(retryMsMax, firstPollMs * 2 ** failures);
         if (failures === 3)
           await this.update(taskId, {
             note: `The provider cannot be asked at the moment (${(error as Error).message}).`,

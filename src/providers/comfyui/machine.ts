@@ -1,0 +1,226 @@
+import { Client, FormData } from "undici";
+import type { Json } from "../provider.js";
+
+/** A machine with ComfyUI, as its `server.py` speaks. Each request has a connection of its own and is sent once. */
+
+/** How long a machine may take to be reached, and to answer what it knows at once (ms): models load in the same process. */
+const connectMs = 5_000;
+const answerMs = 20_000;
+/** The longest answer that is read: /queue and /history repeat whole workflows. */
+const answerBytesMax = 64 * 1024 * 1024;
+
+/** Why no connection was made, so that certainly nothing was sent. */
+const unreached = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EHOSTDOWN",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** How long to leave a machine alone that cannot be reached (ms). */
+export const goneMs = 15_000;
+
+/** Whether this error means that the request was certainly not sent. */
+export function isUnreached(error: unknown): boolean {
+  return unreached.has((error as NodeJS.ErrnoException).code ?? "");
+}
+
+/** A job as /queue and /history list it: number, id, workflow, extra data, nodes to execute. */
+export type QueuedJob = readonly [number, string, unknown, { client_id?: string }?, ...unknown[]];
+
+export interface MachineQueue {
+  running: QueuedJob[];
+  pending: QueuedJob[];
+}
+
+/** A finished job. */
+export interface Ended {
+  outputs: Record<string, Record<string, unknown>>;
+  status?: { status_str?: string; messages?: [string, Record<string, unknown>][] } | null;
+}
+
+/** An answer that ComfyUI gives with a status of 400: why a workflow cannot run. */
+export interface Rejection {
+  error?: { type?: string; message?: string; details?: string } | string;
+  node_errors?: Record<
+    string,
+    {
+      class_type?: string;
+      errors?: { message?: string; details?: string; extra_info?: { input_name?: string } }[];
+    }
+  >;
+}
+
+export type PromptAnswer =
+  | { accepted: string }
+  | { rejected: Rejection }
+  /** A status that ComfyUI itself does not answer a workflow with: a proxy, or no ComfyUI at all. */
+  | { status: number };
+
+interface Question {
+  method: "GET" | "POST";
+  path: string;
+  body?: string | FormData;
+  /** How long it may take to answer (ms); 0 leaves it to the signal. */
+  ms?: number;
+}
+
+export class ComfyMachine {
+  constructor(
+    /** Without a slash at its end. */
+    readonly address: string,
+    private readonly headers: () => Record<string, string>,
+  ) {}
+
+  async queue(signal?: AbortSignal): Promise<MachineQueue> {
+    const { queue_running, queue_pending } = (await this.get("/queue", signal)) as {
+      queue_running?: unknown;
+      queue_pending?: unknown;
+    };
+    if (!Array.isArray(queue_running) || !Array.isArray(queue_pending))
+      throw new Error(`${this.address} answered /queue in another way than ComfyUI does`);
+    // The list of those that wait is a heap, in no order that says anything.
+    const pending = (queue_pending as QueuedJob[]).toSorted(([a], [b]) => a - b);
+    return { running: queue_running as QueuedJob[], pending };
+  }
+
+  async ended(id: string, signal?: AbortSignal): Promise<Ended | null> {
+    const found = (await this.get(`/history/${encodeURIComponent(id)}`, signal)) as unknown as Record<
+      string,
+      Ended
+    >;
+    return Object.hasOwn(found, id) ? (found[id] ?? null) : null;
+  }
+
+  /** The job, wherever it is. Read in this order a job that moves on meanwhile is not missed: it only goes forward. */
+  async whereIs(id: string, signal?: AbortSignal): Promise<JobPlace> {
+    const before = await this.ended(id, signal);
+    if (before !== null) return { ended: before };
+    const queue = await this.queue(signal);
+    if (queue.running.some((job) => isJob(job, id))) return { running: true };
+    const place = queue.pending.findIndex((job) => isJob(job, id));
+    if (place >= 0) return { place, waiting: queue.pending.length };
+    const after = await this.ended(id, signal);
+    return after === null ? null : { ended: after };
+  }
+
+  /** Sends a workflow. An error that is not `isUnreached` leaves open whether it was accepted. */
+  async prompt(id: string, workflow: unknown, signal: AbortSignal): Promise<PromptAnswer> {
+    const body = JSON.stringify({ prompt: workflow, prompt_id: id, client_id: id });
+    const { status, text } = await this.ask({ method: "POST", path: "/prompt", body, ms: 0 }, signal);
+    if (status !== 200 && status !== 400) return { status };
+    const answer = this.json(text, "/prompt") as { prompt_id?: unknown } & Rejection;
+    if (status === 400) return { rejected: answer };
+    if (typeof answer.prompt_id !== "string")
+      throw new Error(`${this.address} answered a workflow without a prompt_id`);
+    return { accepted: answer.prompt_id };
+  }
+
+  /** Puts a file into its input folder, and answers with the name that nodes know it by; the status if it does not take it. */
+  async upload(bytes: Uint8Array, name: string, type: string, signal: AbortSignal): Promise<string | number> {
+    const form = new FormData();
+    form.set("image", new Blob([bytes as Uint8Array<ArrayBuffer>], { type }), name);
+    form.set("overwrite", "true");
+    const { status, text } = await this.ask(
+      { method: "POST", path: "/upload/image", body: form, ms: 0 },
+      signal,
+    );
+    if (status !== 200) return status;
+    const answer = this.json(text, "/upload/image") as { name?: string; subfolder?: string };
+    if (!answer.name) throw new Error(`${this.address} answered an upload without a name`);
+    return answer.subfolder ? `${answer.subfolder}/${answer.name}` : answer.name;
+  }
+
+  async removeFromQueue(id: string, signal: AbortSignal): Promise<void> {
+    await this.post("/queue", { delete: [id] }, signal);
+  }
+
+  /** Older versions take no id here, and stop whatever runs: look first whether this job does. */
+  async interrupt(id: string, signal: AbortSignal): Promise<void> {
+    await this.post("/interrupt", { prompt_id: id }, signal);
+  }
+
+  async systemStats(signal: AbortSignal): Promise<void> {
+    const { system } = (await this.get("/system_stats", signal)) as { system?: unknown };
+    if (typeof system !== "object") throw new Error("it is no ComfyUI");
+  }
+
+  /** Whether it has a node of this class. */
+  async has(nodeClass: string, signal: AbortSignal): Promise<boolean> {
+    const found = (await this.get(`/object_info/${encodeURIComponent(nodeClass)}`, signal)) as object;
+    return Object.hasOwn(found, nodeClass);
+  }
+
+  /** The address of a finished file, with the headers that a proxy before the machine may want. */
+  file(name: string, folder: string, type: string): { url: string; headers?: Record<string, string> } {
+    const query = new URLSearchParams({ filename: name, subfolder: folder, type });
+    const headers = this.headers();
+    const url = `${this.address}/view?${query}`;
+    return Object.keys(headers).length === 0 ? { url } : { url, headers };
+  }
+
+  private async get(path: string, signal?: AbortSignal): Promise<Json> {
+    const { status, text } = await this.ask({ method: "GET", path, ms: answerMs }, signal);
+    if (status !== 200) throw new Error(`${this.address} answered ${path} with ${status}`);
+    return this.json(text, path);
+  }
+
+  private async post(path: string, body: Json, signal: AbortSignal): Promise<void> {
+    const { status } = await this.ask(
+      { method: "POST", path, body: JSON.stringify(body), ms: answerMs },
+      signal,
+    );
+    if (status !== 200) throw new Error(`${this.address} answered ${path} with ${status}`);
+  }
+
+  private json(text: string, path: string): Json {
+    let value: Json;
+    try {
+      value = JSON.parse(text) as Json;
+    } catch {
+      throw new Error(`${this.address} answered ${path} with something else than JSON`);
+    }
+    if (value === null || typeof value !== "object")
+      throw new Error(`${this.address} answered ${path} in another way than ComfyUI does`);
+    return value;
+  }
+
+  private async ask(
+    { method, path, body = "", ms = answerMs }: Question,
+    signal?: AbortSignal,
+  ): Promise<{ status: number; text: string }> {
+    const { origin, pathname } = new URL(this.address);
+    const client = new Client(origin, {
+      connectTimeout: connectMs,
+      headersTimeout: ms,
+      bodyTimeout: ms,
+      maxResponseSize: answerBytesMax,
+    });
+    try {
+      const answer = await client.request({
+        method,
+        path: `${pathname.replace(/\/$/, "")}${path}`,
+        headers: {
+          accept: "application/json",
+          ...(typeof body === "string" && method === "POST" ? { "content-type": "application/json" } : {}),
+          ...this.headers(),
+        },
+        ...(method === "POST" ? { body: body as string } : {}),
+        ...(signal ? { signal } : {}),
+      });
+      return { status: answer.statusCode, text: await answer.body.text() };
+    } finally {
+      await client.destroy();
+    }
+  }
+}
+
+export type JobPlace = { ended: Ended } | { running: true } | { place: number; waiting: number } | null;
+
+/** Versions that do not know `prompt_id` give a job an id of their own; ours is then its client's. */
+function isJob(job: QueuedJob, id: string): boolean {
+  return job[1] === id || job[3]?.client_id === id;
+}

@@ -1,0 +1,96 @@
+import { setMaxListeners } from "node:events";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import type { ProviderKind } from "../../src/providers/kind.js";
+import type {
+  Job,
+  JsonObject,
+  Mistake,
+  ModelSettings,
+  Provider,
+  ProviderPlace,
+  ProviderSettings,
+} from "../../src/providers/provider.js";
+import { systemClock, systemRandom } from "../../src/system.js";
+
+/** Providers in a folder of their own, opened from their kinds and closed after each test. */
+
+const ends: (() => unknown)[] = [];
+
+/** Does this after the test. */
+export function afterwards(end: () => unknown): void {
+  ends.push(end);
+}
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** A new folder, which is removed after the test. */
+export function freshFolder(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-provider-")));
+  afterwards(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export type PlaceParts = Partial<Omit<ProviderSettings, "details">> &
+  Partial<ProviderPlace> & { details?: JsonObject };
+
+/** A provider of this kind. Parts are of its settings and its place. */
+export function openKind(kind: ProviderKind, parts: PlaceParts = {}): Provider {
+  const settings: ProviderSettings = {
+    name: "house",
+    kind: kind.name,
+    addresses: [],
+    keyEnv: null,
+    keyFile: null,
+    headers: {},
+    concurrency: 1,
+    perMinute: null,
+    timeoutMs: 60_000,
+    waiting: 100,
+    details: {},
+    ...kind.defaults,
+    ...parts,
+  };
+  const place: ProviderPlace = {
+    clock: systemClock,
+    random: systemRandom,
+    folder: freshFolder(),
+    key: () => null,
+    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
+    ...parts,
+  };
+  const provider = kind.open(settings, place);
+  afterwards(() => provider.close?.());
+  return provider;
+}
+
+export function modelOf(details: JsonObject, parts: Partial<ModelSettings> = {}): ModelSettings {
+  return { key: "house-style", name: "House style", category: "image", input: "text", details, ...parts };
+}
+
+/** A job with an id and a folder of its own. */
+export function jobOf(model: ModelSettings, parts: Partial<Job> = {}): Job {
+  const folder = join(freshFolder(), "job");
+  mkdirSync(folder);
+  return { id: systemRandom.uuid(), model, prompt: "a red kite", params: {}, media: {}, folder, ...parts };
+}
+
+/** A signal that nothing aborts. */
+export const unhurried = new AbortController().signal;
+setMaxListeners(0, unhurried);
+
+/** The mistakes of a model as `bind.prompt: message`. */
+export function mistakesOf(
+  kind: ProviderKind,
+  model: ModelSettings,
+  folder: string,
+  params: readonly string[] = [],
+) {
+  return (kind.check?.(model, folder, params) ?? []).map(
+    ({ path, message }: Mistake) => `${path.join(".")}: ${message}`,
+  );
+}
