@@ -5,6 +5,7 @@
 import api from "undici/lib/api/index.js";
 import errors from "undici/lib/core/errors.js";
 import Agent from "undici/lib/dispatcher/agent.js";
+import Client from "undici/lib/dispatcher/client.js";
 import Dispatcher from "undici/lib/dispatcher/dispatcher.js";
 import EnvHttpProxyAgent from "undici/lib/dispatcher/env-http-proxy-agent.js";
 import Pool from "undici/lib/dispatcher/pool.js";
@@ -18,4 +19,4 @@ async function fetch(...request) {
   return web.fetch(...request);
 }
 
-export { Agent, EnvHttpProxyAgent, errors, fetch, Pool };
+export { Agent, Client, EnvHttpProxyAgent, errors, fetch, Pool };

@@ -1,4 +1,4 @@
-import { Client, FormData } from "undici";
+import { Client } from "undici";
 import type { Json } from "../provider.js";
 
 /** A machine with ComfyUI, as its `server.py` speaks. Each request has a connection of its own and is sent once. */

@@ -8,7 +8,7 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import ipaddr from "ipaddr.js";
 import { type MediaFile, type MediaName, Refused } from "../../providers/provider.js";
-import { inputBytesMax } from "../../service/inputs/fetch.js";
+import { discard, inputBytesMax } from "../../service/inputs/fetch.js";
 
 /**
  * Inputs are fetched from public https addresses, from the service's own outputs and uploads, and from nowhere else: whoever may
@@ -67,10 +67,10 @@ async function fetched(
   signal: AbortSignal,
 ): Promise<string> {
   await mkdir(folder, { recursive: true });
-  const path = join(folder, createHash("sha256").update(first).digest("hex"));
-  const known = await stat(path).catch(() => null);
-  if (known !== null) return path;
-  const { Agent, request } = await import("undici");
+  const file = join(folder, createHash("sha256").update(first).digest("hex"));
+  const known = await stat(file).catch(() => null);
+  if (known !== null) return file;
+  const { Agent } = await import("undici");
   let address = first;
   for (let hop = 0; hop <= redirectsMax; hop++) {
     const problem = inputAddressProblem(address, () => false, allowedHosts);
@@ -82,22 +82,22 @@ async function fetched(
       connect: { timeout: idleMs, ...(isAllowed ? {} : { lookup: publicLookup }) },
     });
     try {
-      const { statusCode, headers, body } = await request(address, { dispatcher: agent, signal });
+      const { origin, pathname, search } = new URL(address);
+      const path = pathname + search;
+      const { statusCode, headers, body } = await agent.request({ origin, path, method: "GET", signal });
       const location = headers["location"];
       if (statusCode >= 300 && statusCode < 400 && typeof location === "string") {
-        body.on("error", () => {});
-        body.destroy();
+        discard(body);
         address = new URL(location, address).href;
         continue;
       }
       if (statusCode !== 200) {
-        body.on("error", () => {});
-        body.destroy();
+        discard(body);
         throw new Refused("input", `The input ${shown(address)} answered ${statusCode}.`);
       }
-      await pipeline(body, bounded(), createWriteStream(`${path}.part`), { signal });
-      await rename(`${path}.part`, path);
-      return path;
+      await pipeline(body, bounded(), createWriteStream(`${file}.part`), { signal });
+      await rename(`${file}.part`, file);
+      return file;
     } catch (error) {
       if (error instanceof Refused || signal.aborted) throw error;
       const why = error instanceof Error ? error.message : String(error);

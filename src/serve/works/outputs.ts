@@ -4,14 +4,17 @@ import { copyFile, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { Agent } from "undici";
 import type { Category } from "../../api/records.js";
 import { type Output, Refused } from "../../providers/provider.js";
+import { discard } from "../../service/inputs/fetch.js";
 
 /** Finished files on disk: fetched whole, checked, and only then called outputs. */
 
 /** The largest file that is taken from a provider, in bytes. */
 export const outputBytesMax = 4 * 1024 * 1024 * 1024;
 const idleMs = 60_000;
+const redirectsMax = 5;
 
 /** A file that could not be fetched this time. */
 export class NotFetched extends Error {
@@ -71,15 +74,12 @@ async function download(
   path: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { Agent, request, interceptors } = await import("undici");
+  const { Agent } = await import("undici");
   const agent = new Agent({ headersTimeout: idleMs, bodyTimeout: idleMs, connect: { timeout: idleMs } });
   try {
-    // A redirect to another host loses what only the first is to know.
-    const dispatcher = agent.compose(interceptors.redirect({ maxRedirections: 5 }));
-    const { statusCode, headers: answered, body } = await request(address, { headers, dispatcher, signal });
+    const { statusCode, headers: answered, body } = await followed(agent, address, headers, signal);
     if (statusCode !== 200) {
-      body.on("error", () => {});
-      body.destroy();
+      discard(body);
       const gone = statusCode === 403 || statusCode === 404 || statusCode === 410;
       throw new NotFetched(`the provider's file answered ${statusCode}`, gone);
     }
@@ -96,6 +96,26 @@ async function download(
       throw new NotFetched(`the provider's file broke off after ${size} of ${length} bytes`, false);
   } finally {
     await agent.destroy();
+  }
+}
+
+/** The answer at the end of a few redirects. One to another host loses the headers, which only the first is to know. */
+async function followed(agent: Agent, first: string, headers: Record<string, string>, signal: AbortSignal) {
+  const { origin } = new URL(first);
+  let address = new URL(first);
+  for (let hop = 0; ; hop++) {
+    const answer = await agent.request({
+      origin: address.origin,
+      path: address.pathname + address.search,
+      method: "GET",
+      headers: address.origin === origin ? headers : {},
+      signal,
+    });
+    const { location } = answer.headers;
+    if (answer.statusCode < 300 || answer.statusCode >= 400 || typeof location !== "string") return answer;
+    discard(answer.body);
+    if (hop === redirectsMax) throw new NotFetched("the provider's file redirects too often", false);
+    address = new URL(location, address);
   }
 }
 

@@ -80,7 +80,7 @@ async function download(first: string, agent: Agent, signal?: AbortSignal): Prom
 }
 
 /** Discards an unused body. Undici reports that as a stream error, which is ignored. */
-function discard(body: Readable): void {
+export function discard(body: Readable): void {
   body.on("error", () => {});
   body.destroy();
 }
