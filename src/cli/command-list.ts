@@ -19,7 +19,15 @@ import {
   scheduleRunFlags,
   scheduleStartFlags,
 } from "../options/schedule.js";
-import { dashboardFlags, mcpFlags } from "../options/serve.js";
+import {
+  dashboardFlags,
+  mcpFlags,
+  serveFlags,
+  serveJobsFlags,
+  serveKeyFlags,
+  serveResolveFlags,
+  serveStateFlags,
+} from "../options/serve.js";
 import {
   accountFlags,
   doctorFlags,
@@ -199,6 +207,60 @@ const sandboxCommands: readonly CommandDefinition[] = [
     describe: "show or change an account of a sandbox, also while it is being served",
     flags: sandboxAccountFlags,
     load: async () => (await import("./commands/sandbox/administer.js")).changeSandboxAccount,
+  },
+];
+
+const modelsFile: Positional = { name: "models", describe: "the models file (default: models.yaml)" };
+
+const serveCommands: readonly CommandDefinition[] = [
+  {
+    name: "keys",
+    describe: "create, list or revoke the keys of a service",
+    subcommands: [
+      {
+        name: "create",
+        describe: "create a key with its plan and budget; its value is printed only this once, on stdout",
+        positionals: [{ name: "name", describe: "whose it is", required: true }],
+        flags: serveKeyFlags,
+        examples: ["bulkgen serve keys create anna --credits-per-month 500"],
+        load: async () => (await import("./commands/serve/keys.js")).createServedKey,
+      },
+      {
+        name: "list",
+        describe: "list the keys, what they have spent and may spend",
+        flags: serveStateFlags,
+        load: async () => (await import("./commands/serve/keys.js")).listServedKeys,
+      },
+      {
+        name: "revoke",
+        describe: "revoke a key; its tasks go on",
+        positionals: [{ name: "key", describe: "its name or id", required: true }],
+        flags: serveStateFlags,
+        load: async () => (await import("./commands/serve/keys.js")).revokeServedKey,
+      },
+    ],
+  },
+  {
+    name: "jobs",
+    describe: "list the jobs that are not finished, with how far each is",
+    flags: serveJobsFlags,
+    subcommands: [
+      {
+        name: "resolve",
+        describe: "say what became of a job whose answer was lost",
+        positionals: [{ name: "task", describe: "its task id", required: true }],
+        flags: serveResolveFlags,
+        load: async () => (await import("./commands/serve/jobs.js")).resolveServedJob,
+      },
+    ],
+    load: async () => (await import("./commands/serve/jobs.js")).listServedJobs,
+  },
+  {
+    name: "check",
+    describe: "check every model: its file, its program or server, and its key; costs nothing",
+    positionals: [modelsFile],
+    flags: serveStateFlags,
+    load: async () => (await import("./commands/serve/serve.js")).checkModels,
   },
 ];
 
@@ -512,6 +574,20 @@ export const commandList: readonly CommandDefinition[] = [
     examples: ["bulkgen migrate --from .bulkgen/state.db", "bulkgen migrate --to .bulkgen/state.db"],
     note: "Without --from or --to, that place is the database of BULKGEN_DATABASE_URL.",
     load: async () => (await import("./commands/fleet/migrate.js")).migrate,
+  },
+  {
+    name: "serve",
+    group: "Service and settings",
+    describe: "serve the models of a file to a team, with keys and budgets",
+    positionals: [modelsFile],
+    flags: serveFlags,
+    examples: [
+      "bulkgen serve models.yaml",
+      "bulkgen serve models.yaml --host 0.0.0.0 --port 8443 --tls-cert cert.pem --tls-key key.pem",
+    ],
+    note: "The models of a file also work without it: set `models: models.yaml`, and each command starts the service itself.",
+    subcommands: serveCommands,
+    load: async () => (await import("./commands/serve/serve.js")).serve,
   },
   {
     name: "sandbox",

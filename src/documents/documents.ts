@@ -24,9 +24,14 @@ import {
   doctor,
   models,
   newSandboxKey,
+  newServedKey,
   sandbox,
   sandboxAccount,
   sandboxKey,
+  served,
+  servedCheck,
+  servedJob,
+  servedKey,
 } from "./service.js";
 
 /**
@@ -105,6 +110,19 @@ export const documents = {
   },
   "schedule-start": { what: "where the daemon is", commands: ["schedule start"], schema: daemon },
   "schedule-print": { what: "how to keep the daemon running", commands: ["schedule print"], schema: startUp },
+  serve: { what: "where a served models file listens", commands: ["serve"], schema: served },
+  "serve-new-key": {
+    what: "a key that was created",
+    commands: ["serve keys create"],
+    schema: newServedKey,
+  },
+  "serve-keys": { what: "the keys of a service", commands: ["serve keys list"], schema: z.array(servedKey) },
+  "serve-jobs": { what: "jobs with their stages", commands: ["serve jobs"], schema: z.array(servedJob) },
+  "serve-check": {
+    what: "whether providers are there and their keys are good",
+    commands: ["serve check"],
+    schema: z.array(servedCheck),
+  },
   sandbox: { what: "where a sandbox listens", commands: ["sandbox"], schema: sandbox },
   "sandbox-new-key": {
     what: "a key that was created",

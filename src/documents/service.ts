@@ -55,6 +55,49 @@ export const sandbox = z.strictObject({
   dashboard: text("the address of its page"),
 });
 
+export const served = z.strictObject({
+  url: text("the service's address"),
+  key: text("the first key, which is shown only once; absent if there are keys already").optional(),
+});
+
+export const newServedKey = z.strictObject({
+  name: z.string(),
+  key: text("the key itself, which is shown only once"),
+});
+
+export const servedKey = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  plan: z.enum(plans),
+  created_at: time("when it was created"),
+  revoked_at: time("when it was revoked; null if it is valid").nullable(),
+  requests_count: count("requests that were made with it"),
+  credits_used: credits("what was charged to it"),
+  credits_left: credits("what it may still spend; null for no limit").nullable(),
+  credits_per_month: credits("what it may spend in a month; null for no limit").nullable(),
+  credits_per_day: credits("what it may spend in a day; null for no limit").nullable(),
+});
+
+export const servedJob = z.strictObject({
+  task_id: z.string(),
+  model: z.string(),
+  provider: z.string(),
+  stage: z
+    .enum(["queued", "submitting", "accepted", "made", "unknown", "decided"])
+    .describe("how far it is; unknown: nobody knows whether the provider has it"),
+  ref: text("the provider's name for it").nullable(),
+  note: text("what a person should know").nullable(),
+  queued_at: time("when it was taken"),
+  submitted_at: time("when it was sent to the provider").nullable(),
+});
+
+export const servedCheck = z.strictObject({
+  provider: z.string(),
+  kind: z.string(),
+  models: z.array(z.string()),
+  problem: text("what is wrong; null if nothing").nullable(),
+});
+
 export const newSandboxKey = z.strictObject({
   id: z.string(),
   name: z.string(),

@@ -1,5 +1,6 @@
 import type { Model } from "../api/records.js";
 import { priceGroup } from "../core/identity.js";
+import { listPrice } from "../core/list-price.js";
 import {
   type Credits,
   credits,
@@ -57,7 +58,7 @@ export class PlanPrices {
       model: model.model_key,
       category: model.category,
       params,
-      price: this.charges.get(name) ?? credits(model.credits_cost),
+      price: this.charges.get(name) ?? listPrice(model, params),
       group: this.numbers.get(name) ?? this.begin(model, name),
     };
     if (this.known.size < keptMax) this.known.set(written, kind);

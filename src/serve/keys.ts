@@ -31,7 +31,7 @@ export interface KeySettings {
 export interface ListedKey {
   id: string;
   name: string;
-  plan: string;
+  plan: PlanName;
   createdAt: number;
   revokedAt: number | null;
   requests: number;

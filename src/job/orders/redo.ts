@@ -3,7 +3,8 @@ import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import { offeredPrice, variantKey } from "../../core/identity.js";
-import { type Credits, credits, sumOf } from "../../core/money.js";
+import { listPrice } from "../../core/list-price.js";
+import { type Credits, sumOf } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Item, NewItem, Run } from "../../core/ports/store.js";
 import { rowIdOf, variantName } from "../../core/variant.js";
@@ -106,10 +107,10 @@ export function todaysPrices<Priced extends Offered>(
   { models }: ModelList,
   charges: ReadonlyMap<string, Credits>,
 ): Priced[] {
-  const prices = new Map(models.map((model) => [model.model_key, credits(model.credits_cost)]));
+  const offered = new Map(models.map((model) => [model.model_key, model]));
   return things.map((thing) => {
-    const price = prices.get(thing.model);
-    if (price !== undefined) return { ...thing, price: offeredPrice(thing, price, charges) };
+    const model = offered.get(thing.model);
+    if (model) return { ...thing, price: offeredPrice(thing, listPrice(model, thing.params), charges) };
     throw new EarlyExit(
       "usage",
       `${terminalText(thing.rowId)}: the service does not offer ${thing.model} any more`,

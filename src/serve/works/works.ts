@@ -184,6 +184,11 @@ export class Works implements Workshop {
     }
   }
 
+  /** The key of a provider; null if there is none. */
+  keyOf(settings: ProviderSettings): string | null {
+    return this.parts.key(settings);
+  }
+
   /**
    * Ends all work. What has been sent is waited for, as long as its answer may take, because nobody would know it otherwise;
    * what only waits or is polled goes on in the next process.

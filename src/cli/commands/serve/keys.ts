@@ -1,0 +1,82 @@
+import { EarlyExit } from "../../../core/exit.js";
+import type { ServeKeyFlags, ServeStateFlags } from "../../../options/serve.js";
+import type { ListedKey } from "../../../serve/keys.js";
+import { table } from "../../../text/table.js";
+import { print } from "../../output/print.js";
+import type { Call } from "../call.js";
+import { withBooks } from "./state.js";
+
+export async function createServedKey({
+  flags,
+  args: { name },
+  machine,
+}: Call<ServeKeyFlags, { name: string }>): Promise<undefined> {
+  const { plan, credits = null, creditsPerMonth: perMonth = null, creditsPerDay: perDay = null } = flags;
+  const key = withBooks(flags, machine, { make: true }, ({ keys }) => {
+    if (keys.list().some((known) => known.name === name && known.revokedAt === null))
+      throw new EarlyExit("usage", `there is a key ${JSON.stringify(name)} already. Choose another name.`);
+    return keys.create({ name, plan, credits, perMonth, perDay }, machine.clock.now());
+  });
+  if (!flags.json) machine.stderr.write(`key ${JSON.stringify(name)}; it is shown only this once:\n`);
+  print(flags, machine, "serve-new-key", { name, key }, () => key);
+}
+
+export async function listServedKeys({ flags, machine }: Call<ServeStateFlags>): Promise<undefined> {
+  const keys = withBooks(flags, machine, {}, (books) => books.keys.list());
+  const shown = keys.map(listed);
+  print(flags, machine, "serve-keys", shown, (style) => {
+    const columns = [
+      { title: "name", flexible: true },
+      { title: "plan" },
+      { title: "created" },
+      { title: "requests", align: "right" as const },
+      { title: "used", align: "right" as const },
+      { title: "left", align: "right" as const },
+      { title: "a month", align: "right" as const },
+      { title: "a day", align: "right" as const },
+      { title: "" },
+    ];
+    const rows = shown.map((key) => [
+      key.name,
+      key.plan,
+      key.created_at.slice(0, 10),
+      key.requests_count,
+      key.credits_used,
+      key.credits_left ?? "no limit",
+      key.credits_per_month ?? "no limit",
+      key.credits_per_day ?? "no limit",
+      key.revoked_at === null ? "" : "revoked",
+    ]);
+    return table(columns, rows, style);
+  });
+}
+
+export async function revokeServedKey({
+  flags,
+  args: { key },
+  machine,
+}: Call<ServeStateFlags, { key: string }>): Promise<undefined> {
+  const { clock, stdout } = machine;
+  const revoked = withBooks(flags, machine, {}, ({ keys }) => keys.revoke(key, clock.now()));
+  if (!revoked)
+    throw new EarlyExit(
+      "usage",
+      `there is no valid key ${JSON.stringify(key)}. \`bulkgen serve keys list\` lists them.`,
+    );
+  stdout.write(`revoked ${key}\n`);
+}
+
+function listed(key: ListedKey) {
+  return {
+    id: key.id,
+    name: key.name,
+    plan: key.plan,
+    created_at: new Date(key.createdAt).toISOString(),
+    revoked_at: key.revokedAt === null ? null : new Date(key.revokedAt).toISOString(),
+    requests_count: key.requests,
+    credits_used: key.used,
+    credits_left: key.balance,
+    credits_per_month: key.perMonth,
+    credits_per_day: key.perDay,
+  };
+}

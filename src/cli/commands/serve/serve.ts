@@ -1,0 +1,210 @@
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { EarlyExit } from "../../../core/exit.js";
+import type { Machine } from "../../../machine.js";
+import type { ServeFlags, ServeStateFlags } from "../../../options/serve.js";
+import { kinds } from "../../../serve/kinds.js";
+import type { OwnModel } from "../../../serve/models/models-file.js";
+import { OwnService } from "../../../serve/own-service.js";
+import { serveModels } from "../../../serve/serve.js";
+import { isLoopbackHost } from "../../../service/http/http.js";
+import { takeLock } from "../../../store/lock.js";
+import { count } from "../../../text/amounts.js";
+import { table } from "../../../text/table.js";
+import { writeWholeNow } from "../../../whole-file.js";
+import { print } from "../../output/print.js";
+import { fileTrouble } from "../../settings/file-trouble.js";
+import { providerEnv, readModels } from "../../settings/own-service.js";
+import type { Call } from "../call.js";
+import { servedFolder } from "./state.js";
+
+/** Serves a models file until Ctrl-C or SIGTERM. */
+export async function serve({
+  flags,
+  args: { models = "models.yaml" },
+  machine,
+}: Call<ServeFlags, { models?: string }>): Promise<undefined> {
+  const file = resolve(machine.cwd, models);
+  const read = await readModels(file);
+  const publicUrl = checkedReach(flags);
+  const folder = servedFolder(flags, machine, models);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = takeLock(join(folder, "service.lock"));
+  if (lock === null)
+    throw new EarlyExit("locked", `another process serves from ${folder} already. Nothing was started.`);
+  const addressFile = join(folder, "address.json");
+  try {
+    const { clock, random } = machine;
+    const running = await serveModels({
+      clock,
+      random,
+      folder,
+      file,
+      kinds,
+      env: providerEnv(
+        read.models.map(({ provider }) => provider),
+        dirname(file),
+        machine,
+      ),
+      onNote: (note) => machine.stderr.write(`bulkgen: ${note}\n`),
+      host: flags.host,
+      port: flags.port,
+      ...(publicUrl === undefined ? {} : { publicUrl }),
+      ...tlsOf(flags, machine),
+    }).catch((error) => {
+      throw startProblem(error, flags);
+    });
+    if (isLoopbackHost(flags.host))
+      writeWholeNow(addressFile, JSON.stringify({ url: running.url, pid: process.pid }));
+    const { keys } = running.service;
+    const isNew = keys.list().length === 0;
+    const key = isNew
+      ? keys.create({ name: "first", plan: "Pro", credits: null, perMonth: null, perDay: null }, clock.now())
+      : undefined;
+    const { url } = running;
+    const shown: { url: string; key?: string | undefined } = { url, key };
+    print(flags, machine, "serve", shown, () =>
+      [
+        `${count(read.models.length, "model")} of ${models} served at ${url}. Press Ctrl-C to stop.`,
+        ...(key === undefined
+          ? ["  keys: bulkgen serve keys create NAME"]
+          : [`  export BULKGEN_BASE_URL=${url}`, `  export BULKGEN_API_KEY=${key}   (shown only this once)`]),
+      ].join("\n"),
+    );
+    await new Promise<void>((done) =>
+      machine
+        .interrupt(() => {
+          const { unanswered } = running.service.works;
+          if (unanswered > 0)
+            machine.stderr.write(
+              `bulkgen: waiting for ${count(unanswered, "answer")} of the providers (Ctrl-C ends it at once)\n`,
+            );
+        })
+        .addEventListener("abort", () => done(), { once: true }),
+    );
+    await running.close();
+  } finally {
+    rmSync(addressFile, { force: true });
+    lock.release();
+  }
+}
+
+/** The address for clients, if it is not the one that is listened on. Keys cross no network in the clear. Throws EarlyExit. */
+function checkedReach({ host, tlsCert, tlsKey, behindProxy }: ServeFlags): string | undefined {
+  if ((tlsCert === undefined) !== (tlsKey === undefined))
+    throw new EarlyExit("usage", "--tls-cert and --tls-key belong together");
+  if (behindProxy !== undefined) {
+    const url = URL.canParse(behindProxy) ? new URL(behindProxy) : null;
+    if (url?.protocol !== "https:")
+      throw new EarlyExit(
+        "usage",
+        `--behind-proxy: expected the https:// address of the proxy, got ${behindProxy}`,
+      );
+    return behindProxy;
+  }
+  if (!isLoopbackHost(host) && tlsCert === undefined)
+    throw new EarlyExit(
+      "usage",
+      `on ${host} others can reach it, and keys would cross the network in the clear. Add --tls-cert and --tls-key, or --behind-proxy https://… if a proxy in front of it speaks https. Nothing was started.`,
+    );
+  return undefined;
+}
+
+function tlsOf({ tlsCert, tlsKey }: ServeFlags, { cwd }: Machine) {
+  if (tlsCert === undefined || tlsKey === undefined) return {};
+  const read = (name: string, file: string) => {
+    const path = resolve(cwd, file);
+    try {
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      throw new EarlyExit("usage", `${name}: ${fileTrouble(error, path)}`);
+    }
+  };
+  return { tls: { cert: read("--tls-cert", tlsCert), key: read("--tls-key", tlsKey) } };
+}
+
+function startProblem(error: NodeJS.ErrnoException, { host, port }: ServeFlags): Error {
+  if (error.code === "EADDRINUSE")
+    return new EarlyExit(
+      "usage",
+      `port ${port} of ${host} is in use by another program. Choose another with --port.`,
+    );
+  if (error.code === "EACCES")
+    return new EarlyExit(
+      "usage",
+      `port ${port} needs more rights than you have. Choose another with --port.`,
+    );
+  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND")
+    return new EarlyExit("usage", `--host: this machine has no address ${host}`);
+  return error;
+}
+
+/** Checks each provider with its models. */
+export async function checkModels({
+  flags,
+  args: { models = "models.yaml" },
+  machine,
+}: Call<ServeStateFlags, { models?: string }>): Promise<undefined> {
+  const file = resolve(machine.cwd, models);
+  const read = await readModels(file);
+  const { clock, random } = machine;
+  const service = await OwnService.open(
+    {
+      clock,
+      random,
+      folder: ":memory:",
+      file,
+      kinds,
+      env: providerEnv(
+        read.models.map(({ provider }) => provider),
+        dirname(file),
+        machine,
+      ),
+      onNote: () => {},
+    },
+    () => "",
+  );
+  try {
+    const names = [...new Set(read.models.map(({ provider }) => provider.name))];
+    const groups = names.map(
+      (name) => [name, read.models.filter(({ provider }) => provider.name === name)] as const,
+    );
+    const shown = await Promise.all(
+      groups.map(async ([provider, all]) => ({
+        provider,
+        kind: all[0]?.provider.kind ?? "",
+        models: all.map(({ settings }) => settings.key),
+        problem: await problemOf(service, all),
+      })),
+    );
+    print(flags, machine, "serve-check", shown, (style) =>
+      table(
+        [
+          { title: "provider" },
+          { title: "kind" },
+          { title: "models", flexible: true },
+          { title: "", flexible: true },
+        ],
+        shown.map((each) => [each.provider, each.kind, each.models.join(", "), each.problem ?? "good"]),
+        style,
+      ),
+    );
+    if (shown.some(({ problem }) => problem !== null))
+      throw new EarlyExit("usage", "not every model can be used; see above");
+  } finally {
+    await service.close();
+  }
+}
+
+async function problemOf(service: OwnService, all: readonly OwnModel[]): Promise<string | null> {
+  const [first] = all;
+  if (!first) return null;
+  const { provider } = first;
+  const kind = kinds.find(({ name }) => name === provider.kind);
+  if (kind?.needsKey && service.works.keyOf(provider) === null)
+    return `no key: set ${provider.keyEnv ?? provider.keyFile}`;
+  return service.works.check(
+    provider,
+    all.map(({ settings }) => settings),
+  );
+}

@@ -1,0 +1,39 @@
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { EarlyExit } from "../../../core/exit.js";
+import type { Machine } from "../../../machine.js";
+import { Keys } from "../../../serve/keys.js";
+import { Journal } from "../../../serve/works/journal.js";
+import { SqliteState } from "../../../service/state/sqlite-state.js";
+import { markerName } from "../../../workspace/workspace.js";
+
+/** The folder with the state of a served models file. */
+export function servedFolder(
+  { state }: { state?: string },
+  { cwd }: Pick<Machine, "cwd">,
+  file = "models.yaml",
+): string {
+  return state === undefined ? join(dirname(resolve(cwd, file)), markerName, "service") : resolve(cwd, state);
+}
+
+/** Opens the books of a service, whether it is running or not, and closes them afterwards. Throws EarlyExit if there are none. */
+export function withBooks<Result>(
+  flags: { state?: string },
+  machine: Machine,
+  { make = false }: { make?: boolean },
+  use: (books: { state: SqliteState; keys: Keys; journal: Journal }) => Result,
+): Result {
+  const folder = servedFolder(flags, machine);
+  const file = join(folder, "state.db");
+  if (!make && !existsSync(file))
+    throw new EarlyExit(
+      "usage",
+      `there is no service in ${folder}. Give the folder of its models file's .bulkgen/service with --state.`,
+    );
+  const state = new SqliteState(file, { durable: true });
+  try {
+    return use({ state, keys: new Keys(state, machine.random), journal: new Journal(state) });
+  } finally {
+    state.close();
+  }
+}
