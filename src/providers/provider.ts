@@ -106,6 +106,14 @@ export interface Running {
   resume?: Json;
 }
 
+/** A submit that had no answer. */
+export interface Sent {
+  /** When it was sent (UTC ms). */
+  at: number;
+  /** Whether another job is known by that ref. */
+  isTaken(ref: string): boolean;
+}
+
 /**
  * A way to get jobs done. `submit` and `poll` throw `Refused` and `Later`. Anything else that `submit` throws means that nobody
  * knows whether the job was accepted; anything else that `poll` throws means that the job is asked for again later.
@@ -119,8 +127,8 @@ export interface Provider {
   /** Sends one request that may cost money, never twice. */
   submit(job: Job, signal: AbortSignal): Promise<Done | Accepted>;
   poll?(resume: Json, signal: AbortSignal): Promise<Done | Running>;
-  /** What became of a submit without an answer; null if the provider certainly never got it. */
-  find?(job: Pick<Job, "id">, signal: AbortSignal): Promise<Accepted | null>;
+  /** What became of a submit without an answer; null if the provider certainly never got it. Throws if nobody can tell (yet). */
+  find?(job: Job, signal: AbortSignal, sent: Sent): Promise<Accepted | null>;
   /** Asks the provider to stop; `billed` is null if it does not say. */
   cancel?(resume: Json, signal: AbortSignal): Promise<{ billed: boolean | null }>;
   /**
