@@ -89,8 +89,9 @@ export function mistakesOf(
   model: ModelSettings,
   folder: string,
   params: readonly string[] = [],
+  provider: ProviderSettings = providerOf(kind),
 ) {
-  return (kind.check?.(model, folder, params) ?? []).map(
+  return (kind.check?.(model, folder, params, provider) ?? []).map(
     ({ path, message }: Mistake) => `${path.join(".")}: ${message}`,
   );
 }

@@ -198,7 +198,7 @@ class Reader {
     );
     this.prices(fields, path);
     const params = parameters.map((each) => each.key);
-    const mistakes: Mistake[] = kind.check?.(model, this.folder, params) ?? [];
+    const mistakes: Mistake[] = kind.check?.(model, this.folder, params, settings) ?? [];
     for (const mistake of mistakes) this.found.add([...path, ...mistake.path], mistake.message);
     const listed = { key, name, category, inputType: input, credits: fields.credits.base, parameters };
     return { settings: model, provider: settings, listed };

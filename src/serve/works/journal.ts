@@ -43,6 +43,7 @@ create table if not exists jobs (
   queued_at integer not null, submitted_at integer, ended_at integer, cleaned integer not null default 0
 ) strict, without rowid;
 create index if not exists jobs_open on jobs (queued_at) where stage <> 'decided';
+create index if not exists jobs_by_ref on jobs (provider, ref) where ref is not null;
 create index if not exists jobs_ended on jobs (ended_at) where stage = 'decided' and cleaned = 0;
 
 create table if not exists uploads (
@@ -120,6 +121,12 @@ export class Journal {
   job(taskId: string): JobRecord | undefined {
     const row = this.sql(`select ${columns} from jobs where task_id = ?`).get(taskId);
     return row === undefined ? undefined : jobOf(row);
+  }
+
+  /** Whether another job is known by that name at a provider. */
+  isKnown(provider: string, ref: string, besides: string): boolean {
+    const found = this.sql("select 1 from jobs where provider = ? and ref = ? and task_id <> ?");
+    return found.get(provider, ref, besides) !== undefined;
   }
 
   /** Those that are not decided, oldest first. */

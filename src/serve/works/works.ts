@@ -377,7 +377,14 @@ export class Works implements Workshop {
     while (!this.closing.signal.aborted && this.isUnknown(taskId)) {
       try {
         const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(pollTimeoutMs)]);
-        const found = await provider.find?.({ id: taskId }, signal);
+        const job = this.parts.journal.job(taskId);
+        const task = this.parts.state.task(taskId);
+        if (!job || !task) return;
+        const sent = {
+          at: job.submittedAt ?? job.queuedAt,
+          isTaken: (ref: string) => this.parts.journal.isKnown(job.provider, ref, taskId),
+        };
+        const found = await provider.find?.(this.told(job, task, {}), signal, sent);
         if (found === undefined || !this.isUnknown(taskId)) return;
         if (found === null) await this.update(taskId, { stage: "queued", submittedAt: null, note: null });
         else
@@ -514,11 +521,15 @@ export class Works implements Workshop {
       };
       media[name] = await bringInput(name, address, place, this.closing.signal);
     }
+    return this.told(job, task, media);
+  }
+
+  private told(job: JobRecord, task: TaskRecord, media: Job["media"]): Job {
     const { prompt = "", ...rest } = task.input;
     const params = Object.fromEntries(
       Object.entries(rest).filter(([name]) => !(mediaFields as readonly string[]).includes(name)),
     );
-    return { id: job.taskId, model: job.model, prompt, params, media, folder };
+    return { id: job.taskId, model: job.model, prompt, params, media, folder: this.jobFolder(job.taskId) };
   }
 
   private jobFolder(taskId: string): string {
