@@ -28,6 +28,7 @@ const outside = [
   "read-excel-file/node",
   // Installed by those who use it.
   "pg",
+  "playwright-core",
 ];
 
 /**
