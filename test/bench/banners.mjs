@@ -47,7 +47,7 @@ try {
     bySize.get(size).push(ms);
   }
   const all = performance.now() - begin;
-  for (const [size, times] of bySize) {
+  for (const [size, times] of [...bySize].filter(([, times]) => times.length > 0)) {
     const sorted = times.sort((a, b) => a - b);
     const at = (share) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]);
     console.log(`${size}: median ${at(0.5)} ms, p95 ${at(0.95)} ms, ${times.length} banners`);

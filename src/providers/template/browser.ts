@@ -220,8 +220,8 @@ class SheetPage {
     if (format === "pdf") {
       await page.emulateMedia({ media: "screen" });
       return page.pdf({
-        width: paperSide(size.width),
-        height: paperSide(size.height),
+        width: `${size.width}px`,
+        height: `${size.height}px`,
         printBackground: true,
       });
     }
