@@ -97,7 +97,7 @@ describe.each(all)("%s", (name, vendor) => {
     expect(outcome).toBe("refused: provider");
     expect(message).not.toContain("a-wrong-secret-key");
     expect(upstream.times("a red fox")).toBe(0);
-    const wrong = await provider.check?.(never);
+    const wrong = await provider.check?.(never, []);
     // fal has no address to ask at for nothing.
     if (name !== "fal") expect(wrong).toMatch(/key|auth/i);
     expect(wrong ?? "").not.toContain("a-wrong-secret-key");
@@ -105,7 +105,7 @@ describe.each(all)("%s", (name, vendor) => {
 
   it("says nothing against a good key", async () => {
     const { provider } = await started(vendor);
-    expect((await provider.check?.(never)) ?? null).toBeNull();
+    expect((await provider.check?.(never, [])) ?? null).toBeNull();
   });
 
   it("sends nothing without its key", async () => {

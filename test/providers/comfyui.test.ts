@@ -12,6 +12,7 @@ import {
   modelOf,
   openKind,
   type PlaceParts,
+  sentNow,
   unhurried,
 } from "./job.js";
 
@@ -168,13 +169,13 @@ test("a lost answer is found by the job's id, and the job is not made twice", as
       name: expect.stringMatching(/Later|Refused/),
     });
     delete first.trouble["POST /prompt"];
-    expect(await house.find?.({ id: job.id }, unhurried)).toEqual({
+    expect(await house.find?.(job, unhurried, sentNow)).toEqual({
       ref: job.id,
       resume: { address: first.address, id: job.id },
     });
     if (holds) {
       first.start();
-      expect(await house.find?.({ id: job.id }, unhurried)).not.toBeNull();
+      expect(await house.find?.(job, unhurried, sentNow)).not.toBeNull();
       first.finish();
     }
   }
@@ -186,20 +187,22 @@ test("a job that no machine has was never sent; a machine that does not answer m
   const [first, second] = [await machine(), await machine()];
   const house = provider([first, second]);
   const { id } = jobFor();
-  expect(await house.find?.({ id }, unhurried)).toBeNull();
+  expect(await house.find?.(jobFor({ id }), unhurried, sentNow)).toBeNull();
   for (const trouble of [503, "empty", "html", "drop"] as const) {
     second.trouble["GET /history"] = trouble;
-    await expect(house.find?.({ id }, unhurried)).rejects.toThrow("1 of 2 machines did not say");
+    await expect(house.find?.(jobFor({ id }), unhurried, sentNow)).rejects.toThrow(
+      "1 of 2 machines did not say",
+    );
   }
   delete second.trouble["GET /history"];
   await second.stop();
-  await expect(house.find?.({ id }, unhurried)).rejects.toThrow(
+  await expect(house.find?.(jobFor({ id }), unhurried, sentNow)).rejects.toThrow(
     "1 of 2 machines did not say whether they have the job: it cannot be reached",
   );
   // The other one has it for sure.
   first.holds = true;
   await house.submit(jobFor({ id }), unhurried);
-  expect(await house.find?.({ id }, unhurried)).toMatchObject({ ref: id });
+  expect(await house.find?.(jobFor({ id }), unhurried, sentNow)).toMatchObject({ ref: id });
 });
 
 test("versions that give ids of their own are found by the client's id while a job waits, and polled by theirs", async () => {
@@ -210,7 +213,7 @@ test("versions that give ids of their own are found by the client's id while a j
   const job = jobFor();
   const accepted = (await house.submit(job, unhurried)) as Accepted;
   expect(accepted.ref).not.toBe(job.id);
-  expect(await house.find?.({ id: job.id }, unhurried)).not.toBeNull();
+  expect(await house.find?.(job, unhurried, sentNow)).not.toBeNull();
   upstream.start();
   upstream.finish();
   expect(await house.poll?.(accepted.resume, unhurried)).toHaveProperty("outputs");

@@ -12,6 +12,7 @@ import type {
   Provider,
   ProviderPlace,
   ProviderSettings,
+  Sent,
 } from "../../src/providers/provider.js";
 import { systemClock, systemRandom } from "../../src/system.js";
 
@@ -40,7 +41,23 @@ export type PlaceParts = Partial<Omit<ProviderSettings, "details">> &
 
 /** A provider of this kind. Parts are of its settings and its place. */
 export function openKind(kind: ProviderKind, parts: PlaceParts = {}): Provider {
-  const settings: ProviderSettings = {
+  const settings = settingsOf(kind, parts);
+  const place: ProviderPlace = {
+    clock: systemClock,
+    random: systemRandom,
+    folder: freshFolder(),
+    key: () => null,
+    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
+    ...parts,
+  };
+  const provider = kind.open(settings, place);
+  afterwards(() => provider.close?.());
+  return provider;
+}
+
+/** The settings that a provider of this kind has unless a file says otherwise. */
+function settingsOf(kind: ProviderKind, parts: PlaceParts = {}): ProviderSettings {
+  return {
     name: "house",
     kind: kind.name,
     addresses: [],
@@ -55,17 +72,6 @@ export function openKind(kind: ProviderKind, parts: PlaceParts = {}): Provider {
     ...kind.defaults,
     ...parts,
   };
-  const place: ProviderPlace = {
-    clock: systemClock,
-    random: systemRandom,
-    folder: freshFolder(),
-    key: () => null,
-    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
-    ...parts,
-  };
-  const provider = kind.open(settings, place);
-  afterwards(() => provider.close?.());
-  return provider;
 }
 
 export function modelOf(details: JsonObject, parts: Partial<ModelSettings> = {}): ModelSettings {
@@ -83,13 +89,16 @@ export function jobOf(model: ModelSettings, parts: Partial<Job> = {}): Job {
 export const unhurried = new AbortController().signal;
 setMaxListeners(0, unhurried);
 
+/** A submit that was sent just now; no other job has a name yet. */
+export const sentNow: Sent = { at: systemClock.now(), isTaken: () => false };
+
 /** The mistakes of a model as `bind.prompt: message`. */
 export function mistakesOf(
   kind: ProviderKind,
   model: ModelSettings,
   folder: string,
   params: readonly string[] = [],
-  provider: ProviderSettings = providerOf(kind),
+  provider: ProviderSettings = settingsOf(kind),
 ) {
   return (kind.check?.(model, folder, params, provider) ?? []).map(
     ({ path, message }: Mistake) => `${path.join(".")}: ${message}`,

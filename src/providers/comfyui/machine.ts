@@ -63,7 +63,9 @@ export type PromptAnswer =
 interface Question {
   method: "GET" | "POST";
   path: string;
-  body?: string | FormData;
+  body?: string | Uint8Array;
+  /** Of the body; JSON by default. */
+  type?: string;
   /** How long it may take to answer (ms); 0 leaves it to the signal. */
   ms?: number;
 }
@@ -124,8 +126,16 @@ export class ComfyMachine {
     const form = new FormData();
     form.set("image", new Blob([bytes as Uint8Array<ArrayBuffer>], { type }), name);
     form.set("overwrite", "true");
+    const encoded = new Response(form);
+    const body = new Uint8Array(await encoded.arrayBuffer());
     const { status, text } = await this.ask(
-      { method: "POST", path: "/upload/image", body: form, ms: 0 },
+      {
+        method: "POST",
+        path: "/upload/image",
+        body,
+        type: encoded.headers.get("content-type") ?? "multipart/form-data",
+        ms: 0,
+      },
       signal,
     );
     if (status !== 200) return status;
@@ -189,7 +199,7 @@ export class ComfyMachine {
   }
 
   private async ask(
-    { method, path, body = "", ms = answerMs }: Question,
+    { method, path, body = "", type = "application/json", ms = answerMs }: Question,
     signal?: AbortSignal,
   ): Promise<{ status: number; text: string }> {
     const { origin, pathname } = new URL(this.address);
@@ -205,10 +215,10 @@ export class ComfyMachine {
         path: `${pathname.replace(/\/$/, "")}${path}`,
         headers: {
           accept: "application/json",
-          ...(typeof body === "string" && method === "POST" ? { "content-type": "application/json" } : {}),
+          ...(method === "POST" ? { "content-type": type } : {}),
           ...this.headers(),
         },
-        ...(method === "POST" ? { body: body as string } : {}),
+        ...(method === "POST" ? { body } : {}),
         ...(signal ? { signal } : {}),
       });
       return { status: answer.statusCode, text: await answer.body.text() };
