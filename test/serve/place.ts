@@ -1,0 +1,172 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as rest } from "node:timers/promises";
+import { afterEach } from "vitest";
+import { kinds } from "../../src/serve/kinds.js";
+import { type RunningService, type ServeOptions, serveModels } from "../../src/serve/serve.js";
+import { systemRandom } from "../../src/system.js";
+import { ManualClock } from "../manual-clock.js";
+
+const ends: (() => unknown)[] = [];
+
+/** Does this after the test, before what was asked for earlier. */
+export function afterwards(end: () => unknown): void {
+  ends.push(end);
+}
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+export function freshFolder(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-serve-")));
+  afterwards(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
+type Body = any;
+
+export interface Answered {
+  status: number;
+  body: Body;
+}
+
+/** A served models file in a folder of its own, with a clock that is moved by hand and somebody who calls. */
+export class Place {
+  readonly folder = freshFolder();
+  readonly clock = new ManualClock(Date.UTC(2026, 10, 28, 12));
+  readonly notes: string[] = [];
+  key = "";
+  private running: RunningService | null = null;
+
+  constructor(
+    private models: string,
+    private readonly more: Partial<ServeOptions> = {},
+  ) {
+    mkdirSync(this.folder, { recursive: true });
+    writeFileSync(this.file, models);
+  }
+
+  get file(): string {
+    return join(this.folder, "models.yaml");
+  }
+
+  get service() {
+    if (this.running === null) throw new Error("it is not open");
+    return this.running.service;
+  }
+
+  get url(): string {
+    return this.running?.url ?? "";
+  }
+
+  async open(): Promise<this> {
+    this.running = await serveModels({
+      clock: this.clock,
+      random: systemRandom,
+      folder: join(this.folder, "state"),
+      file: this.file,
+      kinds,
+      env: { PATH: process.env["PATH"], KEY: "sk-proj-0123456789" },
+      onNote: (note) => this.notes.push(note),
+      ...this.more,
+    });
+    if (this.key === "") this.key = this.service.keys.create(anybody, this.clock.now());
+    afterwards(() => this.close());
+    return this;
+  }
+
+  async close(): Promise<void> {
+    const { running } = this;
+    this.running = null;
+    await running?.close();
+  }
+
+  async restart(): Promise<void> {
+    await this.close();
+    await this.open();
+  }
+
+  rewrite(models: string): void {
+    this.models = models;
+    writeFileSync(this.file, this.models);
+  }
+
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answered> {
+    const bytes = body instanceof Uint8Array ? body : null;
+    const answer = await fetch(this.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.key}`,
+        ...(body === undefined || bytes ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: bytes ? new Uint8Array(bytes) : JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, body: text.startsWith("{") ? JSON.parse(text) : text };
+  }
+
+  /** A task's id. */
+  async generate(body: Record<string, unknown>, headers: Record<string, string> = {}): Promise<string> {
+    const answer = await this.call("POST", "/api/v1/generate", body, headers);
+    if (answer.status !== 200) throw new Error(JSON.stringify(answer));
+    return answer.body.task_id;
+  }
+
+  async task(id: string): Promise<Body> {
+    return (await this.call("GET", `/api/v1/task/${id}`)).body;
+  }
+
+  async me(): Promise<Body> {
+    return (await this.call("GET", "/api/v1/me")).body;
+  }
+
+  /** Moves the clock until this is so. Whoever answers gets time in between. */
+  async until(isSo: () => boolean | Promise<boolean>, stepMs = 250): Promise<void> {
+    for (let step = 0; step < 2_000; step++) {
+      if (await isSo()) return;
+      await rest(1);
+      this.clock.advance(stepMs);
+    }
+    throw new Error(`it never came to that; notes: ${this.notes.join("; ")}`);
+  }
+
+  /** The task when it is no longer processing. */
+  async finished(id: string): Promise<Body> {
+    let task: Body;
+    await this.until(async () => {
+      task = await this.task(id);
+      return task.status !== "processing";
+    });
+    return task;
+  }
+
+  /** The bytes of a task's first output. */
+  async bytes(
+    task: Body,
+    headers: Record<string, string> = {},
+  ): Promise<{ status: number; bytes: Buffer; headers: Headers }> {
+    const answer = await fetch(task.output_urls[0], { headers });
+    return { status: answer.status, bytes: Buffer.from(await answer.arrayBuffer()), headers: answer.headers };
+  }
+
+  stage(id: string): string | undefined {
+    return this.service.journal.job(id)?.stage;
+  }
+}
+
+export const anybody = {
+  name: "anybody",
+  plan: "Enterprise",
+  credits: null,
+  perMonth: null,
+  perDay: null,
+} as const;
