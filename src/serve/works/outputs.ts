@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { copyFile, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { Transform } from "node:stream";
@@ -146,13 +145,6 @@ async function decode(path: string): Promise<void> {
   } catch {
     throw new Refused("provider", "The provider's picture is broken.");
   }
-}
-
-/** The strong tag of a file that never changes. */
-export async function etagOf(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Uint8Array);
-  return `"${hash.digest("hex")}"`;
 }
 
 const contentTypes: Readonly<Record<string, string>> = {

@@ -29,7 +29,7 @@ import type { OwnModel } from "../models/models-file.js";
 import { bringInput, type OwnFile } from "./inputs.js";
 import type { JobChange, JobRecord, Journal } from "./journal.js";
 import { Line } from "./line.js";
-import { bringOutput, contentTypeOf, etagOf, NotFetched, removeFolder } from "./outputs.js";
+import { bringOutput, contentTypeOf, NotFetched, removeFolder } from "./outputs.js";
 
 /** What the works need of the service around them. */
 export interface WorksParts {
@@ -109,7 +109,10 @@ export class Works implements Workshop {
 
   /** Goes on with every job that an earlier process has left. */
   async resume(): Promise<void> {
-    for (const job of this.parts.journal.open()) {
+    const open = this.parts.journal.open();
+    // Those that a provider has already keep their places there.
+    const order = (job: JobRecord) => (job.stage === "accepted" ? 0 : 1);
+    for (const job of open.toSorted((one, other) => order(one) - order(other))) {
       if (job.stage === "submitting" || job.stage === "unknown") await this.lost(job, lostWith);
       else if (job.stage === "made") this.deliver(job.taskId);
       else this.enqueue(job, job.stage === "accepted");
@@ -143,7 +146,9 @@ export class Works implements Workshop {
         headers: {},
         body: { error: { code: "FILE_GONE", message: "This file has been cleaned up." } },
       };
-    return { path, size: found.size, contentType: contentTypeOf(path), etag: await etagOf(path) };
+    // A file that is finished never changes.
+    const etag = `"${task.id}-${number}-${found.size}"`;
+    return { path, size: found.size, contentType: contentTypeOf(path), etag };
   }
 
   outputPath(task: TaskRecord, number: number): string {

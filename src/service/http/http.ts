@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, openSync } from "node:fs";
 import type { Server, ServerResponse } from "node:http";
 import { type Duplex, Readable } from "node:stream";
 import type { HttpBindings } from "@hono/node-server";
@@ -141,7 +141,9 @@ function sendStored(context: Context<HttpEnv>, file: StoredFile): Response {
   );
   if (part === null || file.size === 0 || context.req.method === "HEAD")
     return new Response(null, { status, headers });
-  const stream = createReadStream(file.path, { start: part.first, end: part.last });
+  // Opened now, it can be read to its end though it may be cleaned up meanwhile.
+  const fd = openSync(file.path, "r");
+  const stream = createReadStream(file.path, { fd, start: part.first, end: part.last });
   return new Response(Readable.toWeb(stream) as ReadableStream, { status, headers });
 }
 
