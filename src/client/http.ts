@@ -87,6 +87,7 @@ function headersOf(request: ApiRequest, key: string): Record<string, string> {
     accept: "application/json",
     authorization: `Bearer ${key}`,
     ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+    ...(request.repeatKey === undefined ? {} : { "idempotency-key": request.repeatKey }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { type Announced, announcedIn, nothingAnnounced } from "../api/announced.js";
 import { endpoints, taskPath } from "../api/endpoints.js";
 import { errorFacts } from "../api/error-words.js";
 import { type ErrorCode, meaningOf, rowOf } from "../api/errors.js";
@@ -27,8 +28,11 @@ import { announced, logged, type PacingOptions, paced, withoutKey } from "./wrap
 
 /** The service, as typed calls. */
 export interface Service {
-  /** A paid request: sent once, whatever happens. */
-  generate(body: string, ticket: Ticket): Promise<GenerateOutcome>;
+  /**
+   * A paid request: sent once, whatever happens. A service that announces it answers one with a repeat key that it knows with the
+   * same task.
+   */
+  generate(body: string, ticket: Ticket, repeatKey: string): Promise<GenerateOutcome>;
   task(taskId: string, ticket: Ticket): Promise<TaskOutcome>;
   /** The whole record of a task. Throws ServiceError. */
   taskRecord(taskId: string): Promise<Task>;
@@ -38,6 +42,8 @@ export interface Service {
   me(how?: MeRequest): Promise<MeRead>;
   /** GET me once, with the slot that was reserved for it. Returns the answer as it came. */
   probe(ticket: Ticket): Promise<Reply>;
+  /** What it can do beyond its page, by its last answer to GET me. */
+  readonly announced: Announced;
   /** The service's time, known from its answers. */
   readonly time: ServiceClock;
   /** Until when the service has asked, with a refusal or a failure, to be left alone (UTC ms); 0 if it has not. */
@@ -119,6 +125,7 @@ export function connectService(
  */
 export function openService(send: Send, options: ServiceOptions): Service {
   const time = new ServiceClock(options.clock);
+  let able = nothingAnnounced;
   const redacted = announced(withoutKey(send, options.key), options.log, options.clock);
   const pause = new AskedPause(time, options.clock);
   const heeded = pause.heeded(timed(redacted, time));
@@ -129,12 +136,16 @@ export function openService(send: Send, options: ServiceOptions): Service {
     pausedUntil() {
       return pause.until;
     },
-    generate: async (body, ticket) =>
+    get announced() {
+      return able;
+    },
+    generate: async (body, ticket, repeatKey) =>
       generateOutcome(
         await request({
           endpoint: "generate",
           ...endpoints.generate,
           body,
+          repeatKey,
           timeoutMs: timeoutMs.generate,
           ticket,
         }),
@@ -172,6 +183,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
       };
       const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onSlot };
       const { record, servedAt } = await read(asked, readMe, request, reading, waits);
+      able = announcedIn(record);
       const found = { me: record, servedAt, ...past };
       await options.onMe?.(found);
       return found;

@@ -80,19 +80,30 @@ export async function recover(
  * another folder that went on with the run without it left the item unknown or held.
  */
 async function takeAnswer(
-  { store, receipts, spendLog }: Pick<RunPorts, "store" | "receipts" | "spendLog">,
+  ports: Pick<RunPorts, "store" | "receipts" | "spendLog">,
   item: Item,
 ): Promise<void> {
+  const { store, receipts } = ports;
   const attempt = await store.attempt(item.id);
   if (!attempt || attempt.taskId !== null || attempt.outcome !== "unanswered") return;
   const run = await store.run(attempt.runId);
-  const { taskId, charged = item.price } =
-    (run && (await receipts.answerTo(run, item, attempt)))?.outcome ?? {};
+  const outcome = run && (await receipts.answerTo(run, item, attempt))?.outcome;
+  if (outcome) await adoptAnswer(ports, item, attempt, outcome, "its answer is in the receipts");
+}
+
+/** An answer that came by another way than to its own request. Nothing is changed if it names no task, or that of another item. */
+export async function adoptAnswer(
+  { store, spendLog }: Pick<RunPorts, "store" | "spendLog">,
+  item: Item,
+  attempt: Attempt,
+  { taskId, charged = item.price }: AttemptOutcome,
+  note: string,
+): Promise<void> {
   if (taskId === undefined || (await store.find(taskId)).length > 0) return;
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.spendLogId !== null)
     await spendLog.answered(attempt.spendLogId, { outcome: "accepted", charged, taskId });
-  if (item.state === "unknown") await store.giveVerdict(item.id, "charged", "its answer is in the receipts");
+  if (item.state === "unknown") await store.giveVerdict(item.id, "charged", note);
   await store.adopt(item.id, { taskId, charged, attempt: attempt.id });
 }
 

@@ -14,6 +14,7 @@ import type { Answer, Gate, Terms } from "./gate/gate.js";
 import { recall } from "./learn.js";
 import { Polling } from "./poll.js";
 import type { Session } from "./ports.js";
+import { Repeats } from "./repeat.js";
 import { submit } from "./submit.js";
 import { claimantOf, coversAll, Debt, firstHeads, OverdueWait, WaitingList } from "./waiting.js";
 
@@ -76,7 +77,8 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   const paces = new DurationEstimates();
   const { id, options } = session.settings.run;
   await recover(session.ports, id);
-  await session.gate.settling.judge();
+  // A service that tells what became of a repeated request needs no counters read.
+  if (!(await new Repeats(session).step()).isWaiting) await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
   await session.ports.store.publishAgain(id);
   await session.ports.store.canaries(id, options.canary === true);
@@ -98,6 +100,7 @@ class Loop {
   private readonly overdueWait: OverdueWait;
   private readonly debt: Debt;
   private readonly lanesInUse: LanesInUse;
+  private readonly repeats: Repeats;
   private crash: unknown;
   /** In its first turn a run only collects what is paid for. Then it settles unanswered requests. It buys last. */
   private isFirstTurn = true;
@@ -116,6 +119,7 @@ class Loop {
     this.bell = ports.bell;
     this.savedRequests = { number: gate.requests, at: Number.NEGATIVE_INFINITY };
     this.waiting = new WaitingList(ports, settings.run.id);
+    this.repeats = new Repeats(session);
     this.polling = new Polling(session, paces);
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));
@@ -170,8 +174,20 @@ class Loop {
     const turnAt = this.session.ports.clock.now();
     await control.attend?.(new Set(busy.keys()));
     await gate.readBalance();
-    if (!this.isFirstTurn) await gate.settleUnknowns(this.count("submit") > 0);
+    if (!this.isFirstTurn && !(await this.repeatUnknowns()))
+      await gate.settleUnknowns(this.count("submit") > 0);
     return turnAt;
+  }
+
+  /** Sends unanswered requests again, if the service gives them the same task. Returns whether an answer may still come so. */
+  private async repeatUnknowns(): Promise<boolean> {
+    const { gate, repeats } = this;
+    if (gate.settling.unsettled === 0) return false;
+    const isSilent = gate.reach.silentUntil > this.session.ports.clock.now();
+    if (isSilent || !isOpen("poll", gate.stops)) return false;
+    const { isWaiting, answered } = await repeats.step();
+    if (answered > 0 && !isWaiting) await gate.settling.judge();
+    return isWaiting;
   }
 
   private async load({ parked, committed, cap, modelBudgets }: Terms): Promise<Loaded> {
@@ -327,7 +343,12 @@ class Loop {
     // A time that passed while the turn was deciding has not been handled, so it ends the sleep at once.
     const now = clock.now();
     const { leftMs } = this.overdueWait;
-    const times = leftMs === null ? this.gate.wakeTimes : [...this.gate.wakeTimes, now + leftMs];
+    const repeatAt = this.repeats.wakeAt;
+    const times = [
+      ...this.gate.wakeTimes,
+      ...(leftMs === null ? [] : [now + leftMs]),
+      ...(repeatAt === null ? [] : [repeatAt]),
+    ];
     const others = times.filter((at) => at > turnAt);
     const at = Math.max(now + 1, Math.min(now + sleepMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others));
     const isLong = at - now > requestsMs || clock.monotonic() - this.savedRequests.at >= requestsMs;

@@ -11,6 +11,7 @@ import { blamed } from "./blame.js";
 import { conclude, conclusionOf, refusalText } from "./conclude.js";
 import { requestRejected } from "./fail.js";
 import type { Session } from "./ports.js";
+import { repeatKey } from "./repeat-key.js";
 
 /**
  * One paid request, in the order that keeps promise P1: the intent is in the account's spend log, in the database and in
@@ -48,7 +49,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
     return null;
   }
   const beganAt = clock.monotonic();
-  const answer = await service.generate(body, ticket);
+  const answer = await service.generate(body, ticket, repeatKey(item, attempt));
   const at = clock.monotonic();
   await writeReceipt(session, item, attempt, conclusionOf(answer, clock.now()));
   const outcome = await blamed(session.ports, answer, item, gate.doubted);

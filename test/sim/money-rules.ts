@@ -69,8 +69,10 @@ export class MoneyRules implements Rule {
     this.sight.sent(trip);
     if (trip.endpoint !== "generate" || trip.item === null) return;
     const item = trip.item;
-    this.checkIntent(trip, item);
     const earlier = this.posts.get(item) ?? [];
+    // Where the service knows it by its key, it is the same request again.
+    if (this.scenario.repeats && earlier.some(({ repeatKey }) => repeatKey === trip.repeatKey)) return;
+    this.checkIntent(trip, item);
     for (const post of earlier) {
       if (!this.excused.has(post)) this.checkExcused(post, item);
       this.excused.add(post);
@@ -85,6 +87,9 @@ export class MoneyRules implements Rule {
 
   arrived(trip: Trip): void {
     this.sight.arrived(trip);
+    if (trip.made === null || trip.item === null) return;
+    const first = this.posts.get(trip.item)?.find(({ repeatKey }) => repeatKey === trip.repeatKey);
+    if (first && first !== trip) first.made = trip.made;
   }
 
   replied(trip: Trip): void {

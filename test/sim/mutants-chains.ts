@@ -69,7 +69,7 @@ export const chainMutants: readonly Mutant[] = [
       session: ({ chains, ports }) => {
         const { store, service } = ports;
         chains.renew = async (itemId, ticket) => {
-          await service.generate(requestBody(await store.item(itemId)), ticket);
+          await service.generate(requestBody(await store.item(itemId)), ticket, "again");
         };
       },
     }),

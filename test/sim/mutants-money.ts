@@ -80,8 +80,8 @@ export const moneyMutants: readonly Mutant[] = [
     make: () => ({
       service: (service) => ({
         ...service,
-        generate: async (body, ticket) => {
-          const outcome = await service.generate(body, ticket);
+        generate: async (body, ticket, repeatKey) => {
+          const outcome = await service.generate(body, ticket, repeatKey);
           if (outcome.kind !== "unknown" || outcome.status !== 200) return outcome;
           return { kind: "refused", status: 429, stop: "pause", isStated: true, code: null, message: null };
         },
@@ -93,8 +93,8 @@ export const moneyMutants: readonly Mutant[] = [
     make: () => ({
       service: (service) => ({
         ...service,
-        generate: async (body, ticket) => {
-          const outcome = await service.generate(body, ticket);
+        generate: async (body, ticket, repeatKey) => {
+          const outcome = await service.generate(body, ticket, repeatKey);
           return outcome.kind === "refused" && outcome.status === 402
             ? { ...outcome, kind: "rejected", status: 400 }
             : outcome;

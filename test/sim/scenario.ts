@@ -37,6 +37,8 @@ export interface Scenario {
   cancel?: Cancel;
   /** How local files are published; no item has one if absent. */
   publishing?: PublishPlan;
+  /** The service gives a repeated request the same task, and says so. */
+  repeats?: boolean;
   /** One item of each kind goes first. */
   canary?: boolean;
   /** The workspace is in a database, and several hosts work on it. */

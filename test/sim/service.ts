@@ -77,6 +77,7 @@ export class SimulatedService {
         secret,
         origin: () => filesOrigin,
         switches,
+        announced: scenario.repeats ? announcement : null,
       },
       this.ledger,
       random,
@@ -153,6 +154,14 @@ export class SimulatedService {
   }
 }
 
+const announcement = {
+  name: "simulated",
+  idempotency_ms: 7 * 24 * 3_600_000,
+  inputs: false,
+  cancel: false,
+  queue: false,
+};
+
 function modelsOf({ modelMs }: Scenario): SandboxModel[] {
   return [...models.values()].map((model) => ({ ...model, taskMs: modelMs?.[model.key] ?? model.taskMs }));
 }
@@ -177,13 +186,18 @@ export function apiRequest(
   body: string | undefined,
   fault?: WorldFault,
   key = ownKey,
+  repeatKey?: string,
 ): WorldRequest {
   const [path = "", query = ""] = address.split("?");
   return {
     method,
     path,
     query: Object.fromEntries(new URLSearchParams(query)),
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+      ...(repeatKey === undefined ? {} : { "idempotency-key": repeatKey }),
+    },
     body: body ?? null,
     ...(fault ? { fault } : {}),
   };

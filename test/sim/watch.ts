@@ -23,6 +23,8 @@ export interface Trip {
   item: string | null;
   /** What a POST has in its media fields. */
   inputs: Inputs;
+  /** The same for all sendings of one request. */
+  repeatKey: string | null;
   /** Task that a GET asks for. */
   taskId: string | null;
   /** It is on its way to the service and will arrive. */
@@ -44,6 +46,7 @@ export function tripOf(sender: Sender, request: ApiRequest, sentAt: number): Tri
     sentAt,
     item: prompt === undefined ? null : itemOf(sender.job, prompt),
     inputs: inputsOf(body),
+    repeatKey: request.repeatKey ?? null,
     taskId: request.endpoint === "task" ? (request.path.split("/").at(-1) ?? null) : null,
     mayArrive: false,
     made: null,

@@ -92,7 +92,7 @@ export class Wire {
       trip.mayArrive = true;
       later(up + course.arrivesMs, () => {
         const { answer, made } = this.service.api(
-          apiRequest(request.method, request.path, request.body, course.inside),
+          apiRequest(request.method, request.path, request.body, course.inside, undefined, request.repeatKey),
         );
         trip.mayArrive = false;
         trip.answer = answer;

@@ -23,6 +23,9 @@ export interface WorkloadOptions {
   isCrowd?: boolean;
 }
 
+/** Earlier seeds have the scenarios that are on record. */
+const repeatsFrom = 1_330_000_000;
+
 /** The whole scenario of a seed. */
 export function scenarioOf(
   seed: number,
@@ -56,6 +59,7 @@ export function scenarioOf(
     taskMs: isLong ? { min: 1_000, max: 1_500_000 } : { min: 500, max: lot.scale(1_000, 120_000) },
     switches: switchesOf(lot),
     tellsTime: chance(seed, "time").is(0.8),
+    ...(seed >= repeatsFrom && chance(seed, "repeats").is(0.25) ? { repeats: true } : {}),
     faults: [],
     daysMax: 30 + 2 * days,
   };

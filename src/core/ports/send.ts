@@ -11,6 +11,8 @@ export interface ApiRequest {
   path: string;
   /** JSON text of the body. */
   body?: string;
+  /** The same whenever this request is repeated. */
+  repeatKey?: string;
   /** Milliseconds until the answer counts as lost. */
   timeoutMs: number;
   /** The slot reserved for it; without one the request waits for a slot. */

@@ -86,6 +86,8 @@ export interface Receipts {
   answer(run: Run, item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
   /** What a person has decided, once the database has it: a rebuild brings it back. Rejects with errors of the disk. */
   decided(decisions: readonly RecordedDecision[]): Promise<void>;
+  /** The body of one attempt's request, as it was sent; null when it is not recorded. */
+  requestOf(run: Run, item: Item, attempt: Attempt): Promise<string | null>;
   /** The recorded answer to one attempt of an item, under any run of its job; null when there is none. */
   answerTo(run: Run, item: Item, attempt: Attempt): Promise<Conclusion | null>;
 }
@@ -158,6 +160,14 @@ export function openReceipts(
     answer: (run, item, attempt, conclusion) => write(answerLine(run, item, attempt, conclusion), true),
     async decided(decisions) {
       await Promise.all(decisions.map((each) => write({ type: "decision", ...each }, true)));
+    },
+    async requestOf(run, item, attempt) {
+      for await (const line of newestLines(disk, path, item.key)) {
+        if (line.type !== "intent") continue;
+        if (line.key === item.key && line.attempt === attempt.number && line.job === run.jobName)
+          return JSON.stringify(line.request);
+      }
+      return null;
     },
     async answerTo(run, item, attempt) {
       for await (const line of newestLines(disk, path, item.key)) {

@@ -1,0 +1,97 @@
+import { backoffMs } from "../core/again.js";
+import type { Attempt } from "../core/ports/attempt.js";
+import type { Item } from "../core/ports/store.js";
+import { adoptAnswer, conclusionOf } from "./conclude.js";
+import type { Session } from "./ports.js";
+import { repeatKey } from "./repeat-key.js";
+import { bodyHash } from "./submit.js";
+
+/** How often a request is repeated before the key's counters have to settle it. */
+const repeatsMax = 12;
+
+/**
+ * Requests without an answer, sent again to a service that gives a repeated `Idempotency-Key` the same task: it is one request
+ * however often it arrives, so nothing is paid twice. Only an answer with a task counts. Anything else leaves the request to the
+ * key's counters, as with every other service.
+ */
+export class Repeats {
+  /** By item: how often it was tried, and when it is tried next (monotonic ms). */
+  private readonly tries = new Map<number, { count: number; nextAt: number }>();
+
+  constructor(private readonly session: Session) {}
+
+  /** Repeats what is due. `isWaiting`: more answers may come this way, so that the counters can wait. */
+  async step(): Promise<{ isWaiting: boolean; answered: number }> {
+    const { store, service } = this.session.ports;
+    let isWaiting = false;
+    let answered = 0;
+    if (service.announced.repeatsMs === 0) return { isWaiting, answered };
+    for (const item of await store.interrupted()) {
+      if (item.state !== "unknown") continue;
+      const attempt = await store.attempt(item.id);
+      if (!attempt || !(await this.mayRepeat(item, attempt))) continue;
+      const done = await this.repeated(item, attempt);
+      if (done === "answered") answered++;
+      isWaiting ||= done === "waits";
+    }
+    return { isWaiting, answered };
+  }
+
+  /** When the next one is due (UTC ms); null if none is. */
+  get wakeAt(): number | null {
+    const { clock } = this.session.ports;
+    const next = Math.min(...[...this.tries.values()].map(({ nextAt }) => nextAt));
+    return Number.isFinite(next) ? clock.now() + Math.max(0, next - clock.monotonic()) : null;
+  }
+
+  private async mayRepeat(item: Item, attempt: Attempt): Promise<boolean> {
+    const { service, spendLog } = this.session.ports;
+    const { earliest } = service.time.now;
+    const isOld = earliest - attempt.sentAt >= service.announced.repeatsMs;
+    const isTired = (this.tries.get(item.id)?.count ?? 0) >= repeatsMax;
+    const entry = attempt.spendLogId === null ? null : await spendLog.entry(attempt.spendLogId);
+    if (!isOld && !isTired && attempt.outcome === "unanswered" && entry?.ownKey) return true;
+    this.tries.delete(item.id);
+    return false;
+  }
+
+  private async repeated(item: Item, attempt: Attempt): Promise<"answered" | "waits" | "given up"> {
+    const { accounts, accountId, fingerprint, lanes, service, receipts, store, clock } = this.session.ports;
+    const { count, nextAt } = this.tries.get(item.id) ?? { count: 0, nextAt: clock.monotonic() };
+    if (clock.monotonic() < nextAt) return "waits";
+    const run = await store.run(attempt.runId);
+    const body = run && (await receipts.requestOf(run, item, attempt));
+    // Without the very same body it would be another request.
+    if (!run || !body || bodyHash(body) !== attempt.bodySha256) {
+      this.tries.set(item.id, { count: repeatsMax, nextAt });
+      return "given up";
+    }
+    const lane = lanes.take();
+    if (lane === null) return "waits";
+    try {
+      const { ticket } = await accounts.reserve({ accountId, fingerprint }, "generate");
+      if (!ticket) return "waits";
+      const answer = conclusionOf(
+        await service.generate(body, ticket, repeatKey(item, attempt)),
+        clock.now(),
+      );
+      this.session.gate.requests++;
+      if (answer.event !== "accepted") {
+        this.tries.set(item.id, { count: count + 1, nextAt: clock.monotonic() + backoffMs(count + 1) });
+        return "waits";
+      }
+      await receipts.answer(run, item, attempt, answer);
+      await adoptAnswer(
+        this.session.ports,
+        item,
+        attempt,
+        answer.outcome,
+        "it was repeated, and its task told",
+      );
+      this.tries.delete(item.id);
+      return "answered";
+    } finally {
+      lane.release();
+    }
+  }
+}
