@@ -164,6 +164,7 @@ const connecting: Readonly<Record<string, string>> = {
   "src/archive/download/download.ts": "the addresses of outputs",
   "src/bucket/bucket.ts": "S3-compatible stores",
   "src/notify/deliver.ts": "webhooks",
+  "src/providers/send.ts": "providers",
   "src/store/postgres/connection.ts": "PostgreSQL",
 };
 

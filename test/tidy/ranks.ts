@@ -57,15 +57,18 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   cli: ["settings", "output", "commands", "."],
   service: ["models", "inputs", "state", "answers", "limiter", "world", "http", "admin", "reference", "page"],
   sandbox: ["catalogue", "faults", "studio", "."],
+  providers: [".", "http", "comfyui", "command", "template"],
 };
 
 /**
  * The service and the sandbox, which is that service with invented models, stand aside: their limiter and their ledger share no
- * code with core, or a bug would cancel out. The service does not know the sandbox.
+ * code with core, or a bug would cancel out. The service does not know the sandbox. The providers, which do the service's jobs,
+ * know neither.
  */
 const aside: Readonly<Record<string, readonly string[]>> = {
   service: ["api", "sqlite.ts", "clock.ts", "package-file.ts"],
   sandbox: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "service"],
+  providers: ["api", "clock.ts", "package-file.ts", "text"],
 };
 
 /** What may be imported although its rank is not lower: only the outermost rooms know the real clock and the sandbox. */

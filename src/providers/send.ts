@@ -1,0 +1,168 @@
+import zlib from "node:zlib";
+import { Agent, errors, Pool } from "undici";
+import type { Clock } from "../clock.js";
+import { shortText } from "../text/terminal.js";
+import { Later, Refused } from "./provider.js";
+
+/**
+ * One HTTP request to a provider, once: no retry, no redirect. A paid request gets a connection of its own, so that it never
+ * meets the server closing a reused one. Before that connection stands, nothing of the request can have left this machine; after
+ * that, nobody knows, and the error says no more than what broke.
+ */
+export interface ProviderRequest {
+  method: "GET" | "POST" | "PUT" | "DELETE";
+  url: URL;
+  headers: Record<string, string>;
+  body?: string | Uint8Array;
+  /** How long it may go unanswered, and how long its answer may take to arrive. */
+  timeoutMs: number;
+}
+
+export interface ProviderAnswer {
+  status: number;
+  /** By their lower-case names. */
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+export interface Sender {
+  /** A request that may cost money. Throws `Later` if it certainly never left, and `Refused` if it never can. */
+  pay(question: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
+  /** A request that costs nothing. Throws plain errors only. */
+  ask(question: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
+  close(): Promise<void>;
+}
+
+/** The largest answer that is read (bytes). A film in base64 is smaller. */
+const bodyBytesMax = 200 * 1024 * 1024;
+const connectMsMax = 10_000;
+/** How long to wait for a server that cannot be reached. */
+const unreachableMs = 30_000;
+const retryAfterMsMax = 24 * 60 * 60_000;
+
+export function openSender({ clock, key }: { clock: Clock; key(): string | null }): Sender {
+  const options = { connect: { timeout: connectMsMax }, headersTimeout: 0, bodyTimeout: 0 };
+  const shared = new Agent(options);
+
+  async function send(
+    by: Agent | Pool,
+    question: ProviderRequest,
+    signal: AbortSignal,
+  ): Promise<ProviderAnswer> {
+    const { method, url, headers, body, timeoutMs } = question;
+    const ended = new AbortController();
+    let isLate = false;
+    void clock.sleep(timeoutMs, ended.signal).then(() => {
+      isLate = !ended.signal.aborted;
+      ended.abort();
+    });
+    try {
+      const response = await by.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        headers: { "accept-encoding": "identity", ...headers },
+        body: body ?? null,
+        signal: AbortSignal.any([ended.signal, signal]),
+      });
+      const plain = flat(response.headers);
+      return { status: response.statusCode, headers: plain, body: await readAll(response.body, plain) };
+    } catch (error) {
+      if (error instanceof errors.InvalidArgumentError) throw error;
+      const reason = signal.aborted
+        ? "it was stopped"
+        : isLate
+          ? `no complete answer within ${Math.round(timeoutMs / 1000)} s`
+          : describe(error);
+      throw new Error(fromProvider(`${method} ${url.host}${url.pathname}: ${reason}`, key()));
+    } finally {
+      // Given a reason, abort does not create an error with a stack.
+      ended.abort("ended");
+    }
+  }
+
+  return {
+    async pay(question, signal) {
+      if (signal.aborted) throw new Later("stopped before the request was sent", 0, "job");
+      const own = new Pool(question.url.origin, { ...options, connections: 1 });
+      let isConnected = false;
+      own.on("connect", () => {
+        isConnected = true;
+      });
+      try {
+        return await send(own, question, signal);
+      } catch (error) {
+        if (isConnected) throw error;
+        const why = fromProvider((error as Error).message, key());
+        if (error instanceof errors.InvalidArgumentError)
+          throw new Refused("provider", `the request cannot be sent: ${why}`, false);
+        throw new Later(`the request was not sent: ${why}`, unreachableMs, "provider");
+      } finally {
+        await own.destroy();
+      }
+    },
+    ask: (question, signal) => send(shared, question, signal),
+    close: () => shared.destroy(),
+  };
+}
+
+/** How long the answer asks to wait (ms); null if it does not say. */
+export function retryAfterMs(headers: ProviderAnswer["headers"], now: number): number | null {
+  const said = headers["retry-after"]?.trim();
+  if (said === undefined || said === "") return null;
+  if (/^\d+(\.\d+)?$/.test(said)) return bounded(Number(said) * 1000);
+  const until = Date.parse(said);
+  if (Number.isNaN(until)) return null;
+  // The two clocks may differ, so a date is taken as the server's.
+  const sent = Date.parse(headers["date"] ?? "");
+  return bounded(until - (Number.isNaN(sent) ? now : sent));
+}
+
+function bounded(ms: number): number {
+  return Math.min(Math.max(0, Math.ceil(ms)), retryAfterMsMax);
+}
+
+/** Text of a provider as one short line, without the key. */
+export function fromProvider(text: string, key: string | null): string {
+  const forms =
+    key === null || key === "" ? [] : [key, encodeURIComponent(key), JSON.stringify(key).slice(1, -1)];
+  const clean = forms.reduce((rest, form) => rest.replaceAll(form, "[key]"), text);
+  return shortText(clean, 500);
+}
+
+async function readAll(body: AsyncIterable<Uint8Array>, headers: ProviderAnswer["headers"]): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > bodyBytesMax) throw new Error(`the answer has more than ${bodyBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return decoded(Buffer.concat(chunks), headers["content-encoding"]?.trim().toLowerCase() ?? "");
+}
+
+/** Some servers compress although they were asked not to. */
+function decoded(body: Buffer, coding: string): Buffer {
+  const options = { maxOutputLength: bodyBytesMax };
+  if (coding === "gzip" || coding === "x-gzip") return zlib.gunzipSync(body, options);
+  if (coding === "br") return zlib.brotliDecompressSync(body, options);
+  if (coding === "deflate") return zlib.inflateSync(body, options);
+  return body;
+}
+
+function flat(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(", ") : value]],
+    ),
+  );
+}
+
+/** The error in one line, such as `connect ECONNREFUSED 127.0.0.1:80`. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof errors.SocketError || (error as NodeJS.ErrnoException).code === "ECONNRESET")
+    return "the connection was closed before the answer was complete";
+  return error.message;
+}
