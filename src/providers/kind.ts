@@ -16,6 +16,11 @@ export interface ProviderKind {
   /** Whether it cannot work without a key. */
   needsKey: boolean;
   /** Mistakes of a model that its schema cannot see, such as a file that does not exist. `folder` is that of the models file. */
-  check?(model: ModelSettings, folder: string, params: readonly string[], provider: ProviderSettings): Mistake[];
+  check?(
+    model: ModelSettings,
+    folder: string,
+    params: readonly string[],
+    provider: ProviderSettings,
+  ): Mistake[];
   open(settings: ProviderSettings, place: ProviderPlace): Provider;
 }
