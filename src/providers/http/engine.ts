@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import {
   type Accepted,
   type Cost,
@@ -7,8 +6,6 @@ import {
   type Json,
   type JsonObject,
   Later,
-  type MediaFile,
-  type MediaName,
   type Output,
   type Provider,
   type ProviderPlace,
@@ -30,9 +27,11 @@ import {
   readModel,
   type SubmitPart,
 } from "./description.js";
+import { fitOf, timeOf } from "./listing.js";
 import { outputsOf } from "./outputs.js";
 import { find, findText } from "./query.js";
-import { fill, fillAddress, fillText, isFile, merged, namesWithin, type TemplateValues } from "./template.js";
+import { formOf, namesOf } from "./request.js";
+import { fill, fillAddress, fillText, merged, namesWithin, type TemplateValues } from "./template.js";
 import {
   type AnswerWithJson,
   costOf,
@@ -511,74 +510,6 @@ function partFor(job: Job, parts: readonly SubmitPart[]): SubmitPart | undefined
   });
 }
 
-/** The values that templates may name. Files are read only if a template wants their bytes. */
-async function namesOf(job: Job, wanted: ReadonlySet<string>): Promise<TemplateValues> {
-  const names: Record<string, string> = {
-    ...job.params,
-    prompt: job.prompt,
-    id: job.id,
-    category: job.model.category,
-  };
-  for (const [name, file] of Object.entries(job.media) as [MediaName, MediaFile][]) {
-    names[`${name}_type`] = file.type;
-    const needsBytes = wanted.has(`${name}_base64`) || (wanted.has(name) && file.address === null);
-    const base64 = needsBytes ? (await bytesOf(name, file)).toString("base64") : "";
-    names[`${name}_base64`] = base64;
-    names[name] = file.address ?? (base64 === "" ? "" : `data:${file.type};base64,${base64}`);
-  }
-  return Object.fromEntries(Object.entries(names).filter(([, value]) => value !== ""));
-}
-
-async function bytesOf(name: MediaName, file: MediaFile): Promise<Buffer> {
-  try {
-    return await readFile(file.path);
-  } catch (error) {
-    throw new Refused(
-      "input",
-      `the ${name} cannot be read (${(error as NodeJS.ErrnoException).code})`,
-      false,
-    );
-  }
-}
-
-async function formOf(
-  sent: JsonObject,
-  names: TemplateValues,
-  media: Job["media"],
-): Promise<{ body: Uint8Array; type: string }> {
-  const form = new FormData();
-  for (const [field, value] of Object.entries(sent)) {
-    for (const one of Array.isArray(value) ? value : [value]) {
-      if (isFile(one)) {
-        const name = one.file as MediaName;
-        const file = media[name];
-        if (file === undefined) continue;
-        const bytes = await bytesOf(name, file);
-        form.append(
-          field,
-          new Blob([new Uint8Array(bytes)], { type: file.type }),
-          `${name}.${endingOf(file.type)}`,
-        );
-        continue;
-      }
-      const filled = fill(one, names);
-      if (filled === undefined || filled === null) continue;
-      form.append(field, typeof filled === "object" ? JSON.stringify(filled) : String(filled));
-    }
-  }
-  const encoded = new Response(form);
-  const type = encoded.headers.get("content-type") ?? "multipart/form-data";
-  return { body: new Uint8Array(await encoded.arrayBuffer()), type };
-}
-
-/** Some vendors look at the ending of a file's name rather than at its type. */
-function endingOf(type: string): string {
-  const [, name = "bin"] = type.split(/[/;]/);
-  return (
-    ({ jpeg: "jpg", mpeg: "mp3", "svg+xml": "svg", quicktime: "mov" } as Record<string, string>)[name] ?? name
-  );
-}
-
 function without(value: JsonObject, names: ReadonlySet<string>): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
 }
@@ -609,39 +540,4 @@ function refusalKind(is: Rule["is"], otherwise: "moderation" | "provider"): Refu
 /** In a poll, `later` and `unknown` mean to ask again. */
 function throwPolled(judged: Ruling): void {
   if (judged.rule.is !== "later") throwVerdict(judged);
-}
-
-/** Whether a listed job has what the request has; null if what would tell is gone from the list. */
-function fitOf(entry: Json, request: JsonObject, match: Readonly<Record<string, string>>): boolean | null {
-  let fit: boolean | null = true;
-  for (const [there, here] of Object.entries(match)) {
-    const wanted = find(request, here);
-    if (wanted === null) continue;
-    const given = find(entry, there);
-    const isGone = given === null || (isEmpty(given) && !isEmpty(wanted));
-    if (isGone) fit = fit && null;
-    else if (!contains(given, wanted)) return false;
-  }
-  return fit;
-}
-
-function isEmpty(value: Json): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
-}
-
-/** Whether all that was sent is there. A vendor may add its defaults, and put an address in place of bytes. */
-function contains(given: Json, wanted: Json): boolean {
-  if (typeof wanted === "string") return wanted === given || wanted.startsWith("data:");
-  if (typeof wanted !== "object" || wanted === null) return wanted === given;
-  if (typeof given !== "object" || given === null || Array.isArray(given) !== Array.isArray(wanted))
-    return false;
-  if (Array.isArray(given) && Array.isArray(wanted) && given.length !== wanted.length) return false;
-  return Object.entries(wanted).every(([name, one]) =>
-    contains((given as JsonObject)[name] ?? null, one as Json),
-  );
-}
-
-function timeOf(value: Json): number | null {
-  const time = typeof value === "number" ? value * 1000 : Date.parse(String(value));
-  return Number.isNaN(time) ? null : time;
 }
