@@ -380,6 +380,22 @@ it("is sent again when there was no connection, of which TLS is a part; a stoppe
   });
 });
 
+it("waits for a key that is missing, and does not tell where its file is", async () => {
+  const { seen, url } = await serverThat(answered);
+  const job = described({ submit: atOnce });
+  const wanting = async (over: Partial<ProviderSettings>) =>
+    outcomeOf(provider(url, { ...over, key: null }).provider.submit(job, never));
+  expect(await wanting({ keyEnv: "MY_KEY" })).toMatchObject({
+    outcome: "later: provider",
+    message: "the provider studio needs a key: set MY_KEY",
+  });
+  expect(await wanting({ keyFile: "/etc/studio/key" })).toMatchObject({
+    outcome: "later: provider",
+    message: "the provider studio needs a key: its key_file is missing or empty",
+  });
+  expect(seen).toEqual([]);
+});
+
 it("refuses what cannot be a request, such as a header of two lines", async () => {
   const { seen, url } = await serverThat(answered);
   const { provider: opened } = provider(url, { headers: { "x-a": "{{ key }}" }, key: "secret\nkey" });

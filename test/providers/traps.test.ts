@@ -466,6 +466,15 @@ describe("ElevenLabs", () => {
       "does not prove",
     );
   });
+
+  it("takes nothing in its history for a job of which the history shows nothing", async () => {
+    const { upstream, provider, clock } = await started(elevenlabs);
+    upstream.now = clock.now();
+    await provider.submit(jobOf(elevenlabs, "Hello"), never);
+    const music = { ...elevenlabs, request: { path: "music", prompt: "{{ prompt }}" } };
+    const sent = sentAt(clock.now());
+    await expect(provider.find!(jobOf(music, "a waltz"), never, sent)).rejects.toThrow("does not prove");
+  });
 });
 
 describe("BFL", () => {

@@ -477,7 +477,8 @@ export class HttpProvider implements Provider {
 
   private noKey(): string {
     const { name, keyEnv, keyFile } = this.settings;
-    return `the provider ${name} needs a key: set ${keyFile ?? keyEnv ?? "key_env"}`;
+    const remedy = keyFile === null ? `set ${keyEnv ?? "key_env"}` : "its key_file is missing or empty";
+    return `the provider ${name} needs a key: ${remedy}`;
   }
 
   async check(signal: AbortSignal): Promise<string | null> {

@@ -1,22 +1,24 @@
 import type { Json, JsonObject } from "../provider.js";
 import { find } from "./query.js";
 
-/** Whether a listed job has what the request has; null if what would tell is gone from the list. */
+/** Whether a listed job has what the request has; null if nothing tells, or what would tell is gone from the list. */
 export function fitOf(
   entry: Json,
   request: JsonObject,
   match: Readonly<Record<string, string>>,
 ): boolean | null {
-  let fit: boolean | null = true;
+  let fit: true | null = null;
+  let isUnclear = false;
   for (const [there, here] of Object.entries(match)) {
     const wanted = find(request, here);
     if (wanted === null) continue;
     const given = find(entry, there);
     const isGone = given === null || (isEmpty(given) && !isEmpty(wanted));
-    if (isGone) fit = fit && null;
-    else if (!contains(given, wanted)) return false;
+    if (isGone) isUnclear = true;
+    else if (contains(given, wanted)) fit = true;
+    else return false;
   }
-  return fit;
+  return isUnclear ? null : fit;
 }
 
 function isEmpty(value: Json): boolean {
