@@ -7,8 +7,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     tags: [fuzzTag],
-    // These need a Chromium, or a PostgreSQL server: npm run test:browser, npm run test:fleet.
-    exclude: ["test/browser/**", "test/fleet/**"],
+    // These need a Chromium, a PostgreSQL server, or a large package: npm run test:browser, test:fleet, test:clients.
+    exclude: ["test/browser/**", "test/fleet/**", "test/clients/**"],
     // A guard against what hangs, not a measure: a busy machine takes its time.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
+import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Later } from "../../src/providers/provider.js";
-import type { Trouble, Upstream } from "../upstreams/upstream.js";
+import { type Job, Later } from "../../src/providers/provider.js";
+import type { ManualClock } from "../manual-clock.js";
+import type { Route, Trouble, Upstream } from "../upstreams/upstream.js";
 import {
   finished,
   jobOf,
@@ -97,7 +99,7 @@ describe.each(all)("%s", (name, vendor) => {
     expect(outcome).toBe("refused: provider");
     expect(message).not.toContain("a-wrong-secret-key");
     expect(upstream.times("a red fox")).toBe(0);
-    const wrong = await provider.check?.(never, []);
+    const wrong = await provider.check?.(never);
     // fal has no address to ask at for nothing.
     if (name !== "fal") expect(wrong).toMatch(/key|auth/i);
     expect(wrong ?? "").not.toContain("a-wrong-secret-key");
@@ -105,7 +107,7 @@ describe.each(all)("%s", (name, vendor) => {
 
   it("says nothing against a good key", async () => {
     const { provider } = await started(vendor);
-    expect((await provider.check?.(never, [])) ?? null).toBeNull();
+    expect((await provider.check?.(never)) ?? null).toBeNull();
   });
 
   it("sends nothing without its key", async () => {
@@ -198,6 +200,76 @@ async function finishedPoll(
   for (;;) {
     const polled = await provider.poll!(resume, never);
     if (!("running" in polled)) return polled;
+  }
+}
+
+const troubles = fc.constantFrom<Trouble>(
+  { after: "drop" },
+  { after: "empty" },
+  { after: "html" },
+  { after: "truncated" },
+  { after: "wrong types" },
+  { status: 429 },
+  { status: 429, retryAfter: "3" },
+  { status: 500 },
+  { status: 502, body: Buffer.from("<html>") },
+  { status: 503 },
+  { status: 503, retryAfter: "3" },
+);
+
+it.each(all)(
+  "%s makes each picture at most once, however a service goes on after trouble",
+  async (_, vendor) => {
+    const { upstream, provider, clock } = await started(vendor);
+    let count = 0;
+    const route = fc.constantFrom<Route>("submit", "poll", "result", "list");
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(route, troubles), { maxLength: 6 }), async (meets) => {
+        const prompt = `picture ${count++}`;
+        upstream.calm();
+        for (const [at, trouble] of meets) upstream.next(at, trouble);
+        const end = await served(provider, jobOf(vendor, prompt), { clock, upstream });
+        expect(upstream.times(prompt)).toBeLessThanOrEqual(1);
+        // What the vendor has made is delivered, or waits for a person; it is not told as failed.
+        if (upstream.times(prompt) === 1) expect(["done", "unknown"]).toContain(end);
+        if (end === "done") expect(upstream.times(prompt)).toBe(1);
+      }),
+      { numRuns: 40 },
+    );
+  },
+);
+
+/** What a service does with a job, in short. */
+async function served(
+  provider: Opened["provider"],
+  job: Job,
+  { clock, upstream }: { clock: ManualClock; upstream: Upstream },
+): Promise<string> {
+  const pass = (ms: number) => {
+    clock.advance(ms);
+    upstream.now = clock.now();
+  };
+  const refs = new Set<string>();
+  for (;;) {
+    pass(3_600_000);
+    const at = clock.now();
+    let { outcome, value, error } = await outcomeOf(provider.submit(job, never));
+    if (error instanceof Later) {
+      pass(error.afterMs);
+      continue;
+    }
+    if (outcome === "unknown" && provider.repeatable === "by id") {
+      pass(600_000);
+      const sent = { at, isTaken: (ref: string) => refs.has(ref) };
+      const found = await provider.find!(job, never, sent).catch(() => undefined);
+      if (found === null) continue;
+      if (found !== undefined) [outcome, value] = ["accepted", found];
+    }
+    if (outcome !== "accepted") return outcome;
+    for (;;) {
+      const polled = await outcomeOf(provider.poll!(value.resume!, never));
+      if (polled.outcome !== "running" && polled.outcome !== "unknown") return polled.outcome;
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { httpKinds } from "../../src/providers/http/kinds.js";
 import type { JsonObject, ModelSettings, ProviderSettings } from "../../src/providers/provider.js";
 import { retryAfterMs } from "../../src/providers/send.js";
 import { png } from "../upstreams/upstream.js";
@@ -379,6 +380,22 @@ it("is sent again when there was no connection, of which TLS is a part; a stoppe
   });
 });
 
+it("waits for a key that is missing, and does not tell where its file is", async () => {
+  const { seen, url } = await serverThat(answered);
+  const job = described({ submit: atOnce });
+  const wanting = async (over: Partial<ProviderSettings>) =>
+    outcomeOf(provider(url, { ...over, key: null }).provider.submit(job, never));
+  expect(await wanting({ keyEnv: "MY_KEY" })).toMatchObject({
+    outcome: "later: provider",
+    message: "the provider studio needs a key: set MY_KEY",
+  });
+  expect(await wanting({ keyFile: "/etc/studio/key" })).toMatchObject({
+    outcome: "later: provider",
+    message: "the provider studio needs a key: its key_file is missing or empty",
+  });
+  expect(seen).toEqual([]);
+});
+
 it("refuses what cannot be a request, such as a header of two lines", async () => {
   const { seen, url } = await serverThat(answered);
   const { provider: opened } = provider(url, { headers: { "x-a": "{{ key }}" }, key: "secret\nkey" });
@@ -487,6 +504,27 @@ describe("a poll", () => {
     expect(seen.map(({ path }) => path)).toEqual(["/v1/make", "/queue/a?x=1"]);
   });
 
+  it("is an unknown outcome when nobody can ask by the job's name", async () => {
+    const { url } = await serverThat({ body: { id: "../../x" } });
+    const job = described({ submit, poll });
+    expect((await outcomeOf(provider(url).provider.submit(job, never))).outcome).toBe("unknown");
+  });
+
+  it("takes the rules of the result at the result alone, if that has an address of its own", async () => {
+    const errors = [{ status: 422, is: "input" }];
+    const apart = { ...poll, result: "/jobs/{{ ref }}/files", errors };
+    const refused = { status: 422, body: { reason: "too big" } };
+    const { url } = await serverThat({ body: { id: "a" } }, refused, { body: { state: "ok" } }, refused);
+    const { provider: opened } = provider(url);
+    const job = described({ submit: { ...submit, result: "/jobs/{{ ref }}/files" }, poll: apart });
+    const { value } = await outcomeOf(opened.submit(job, never));
+    expect((await outcomeOf(opened.poll!(value.resume!, never))).outcome).toBe("unknown");
+    expect(await outcomeOf(opened.poll!(value.resume!, never))).toMatchObject({
+      outcome: "refused: input",
+      message: "too big",
+    });
+  });
+
   it("is an unknown outcome when a submit is accepted without a name", async () => {
     const { url } = await serverThat({ body: { id: null } });
     expect((await outcomeOf(provider(url).provider.submit(described({ submit, poll }), never))).outcome).toBe(
@@ -552,8 +590,10 @@ describe("a models file", () => {
     ["a function that is none", { outputs: "first(a)" }, /Unknown function/],
     ["a template that is none", { request: { a: "{{ x" } }, /is no template/],
     ["a filter that is none", { request: { a: "{{ x | sparkle }}" } }, /is no template/],
-    ["a rule with another meaning", { errors: [{ is: "bad" }] }, /moderation/],
+    ["a rule with another meaning", { errors: [{ is: "bad" }] }, /must be one of moderation/],
     ["a status that is none", { errors: [{ status: "6xx", is: "later" }] }, /must be a status/],
+    ["a number that is no status", { errors: [{ status: 7, is: "later" }] }, /must be a status/],
+    ["an address that is missing", { submit: {} }, /^is missing$/],
     ["a time that is none", { errors: [{ is: "later", after: "soon" }] }, /must be a time/],
     ["a pattern that is none", { errors: [{ code: "(", is: "later" }] }, /regular expression/],
     ["a body and a form", { submit: { post: "/a", body: {}, form: {} } }, /either body or form/],
@@ -565,6 +605,13 @@ describe("a models file", () => {
   ])("is told of %s", (_, details, message) => {
     const read = z.strictObject(kindNamed("http").model).safeParse(details);
     expect(read.error?.issues.map((issue) => issue.message).join("\n")).toMatch(message);
+  });
+
+  it("has a JSON Schema for editors", () => {
+    for (const { model, provider } of httpKinds) {
+      const schema = z.toJSONSchema(z.strictObject({ ...model, ...provider }));
+      expect(Object.keys(schema.properties ?? {})).toContain("request");
+    }
   });
 
   it("is read as it was written, so that it can be read again", () => {

@@ -200,6 +200,13 @@ describe("fal", () => {
     await expect(provider.cancel!(value.resume!, never)).rejects.toThrow();
   });
 
+  it("says where in its queue a job is", async () => {
+    const { upstream, provider } = await started(fal);
+    upstream.polls = 3;
+    const { value } = await outcomeOf(provider.submit(jobOf(fal, "one"), never));
+    expect(await provider.poll!(value.resume!, never)).toEqual({ running: true, note: "in the queue at 3" });
+  });
+
   it("cannot find a lost job", async () => {
     const { provider } = await started(fal);
     expect(provider.repeatable).toBe("no");
@@ -287,7 +294,7 @@ describe("Replicate", () => {
     expect(upstream.times("a red fox")).toBe(1);
   });
 
-  it("takes no job of another model, of an earlier time, or that is known to be another's", async () => {
+  it("takes no job of another model, of an earlier or later time, or that is known to be another's", async () => {
     const { upstream, provider, lose, clock } = await lost();
     const earlier = await lose("a red fox");
     clock.advance(3_600_000);
@@ -298,7 +305,8 @@ describe("Replicate", () => {
     const sent = sentAt(clock.now(), value.ref ?? "");
     clock.advance(600_000);
     expect(await provider.find!(earlier, never, sent)).toBeNull();
-    expect(await provider.find!(earlier, never, sentAt(sent.at - 3_600_000, value.ref ?? ""))).not.toBeNull();
+    const found = await provider.find!(earlier, never, sentAt(sent.at - 3_600_000));
+    expect(found?.ref).toBe(upstream.books[0]?.id);
   });
 
   it("does not say that a job was not accepted before ten minutes have passed", async () => {
@@ -457,6 +465,15 @@ describe("ElevenLabs", () => {
     await expect(provider.find!(jobOf(elevenlabs, "Bye"), never, sentAt(0))).rejects.toThrow(
       "does not prove",
     );
+  });
+
+  it("takes nothing in its history for a job of which the history shows nothing", async () => {
+    const { upstream, provider, clock } = await started(elevenlabs);
+    upstream.now = clock.now();
+    await provider.submit(jobOf(elevenlabs, "Hello"), never);
+    const music = { ...elevenlabs, request: { path: "music", prompt: "{{ prompt }}" } };
+    const sent = sentAt(clock.now());
+    await expect(provider.find!(jobOf(music, "a waltz"), never, sent)).rejects.toThrow("does not prove");
   });
 });
 

@@ -70,18 +70,17 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   ],
   sandbox: ["catalogue", "faults", "studio", "."],
   providers: [".", "http", "comfyui", "command", "template"],
-  serve: ["models", "works", "."],
 };
 
 /**
- * The service, the sandbox, which is that service with invented models, and what does its jobs for real stand aside: their
- * limiter and their ledger share no code with core, or a bug would cancel out. The service knows neither sandbox nor providers.
+ * The service and the sandbox, which is that service with invented models, stand aside: their limiter and their ledger share no
+ * code with core, or a bug would cancel out. The service does not know the sandbox. The providers, which do the service's jobs,
+ * know neither.
  */
 const aside: Readonly<Record<string, readonly string[]>> = {
   service: ["api", "sqlite.ts", "clock.ts", "package-file.ts"],
   sandbox: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "service"],
-  providers: ["api", "clock.ts", "package-file.ts", "text", "whole-file.ts"],
-  serve: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "text", "whole-file.ts", "service", "providers"],
+  providers: ["api", "clock.ts", "package-file.ts", "text"],
 };
 
 /** What may be imported although its rank is not lower: only the outermost rooms know the real clock and the sandbox. */

@@ -83,6 +83,11 @@ export abstract class Upstream {
     this.troubles[route] = [...(this.troubles[route] ?? []), ...troubles];
   }
 
+  /** From here on nothing goes wrong that was to come. */
+  calm(): void {
+    for (const route of Object.keys(this.troubles)) delete this.troubles[route];
+  }
+
   /** The next request is never answered. Resolves when it has come. */
   hang(): Promise<void> {
     return new Promise((resolve) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
-import type { Json } from "../provider.js";
+import type { Json, JsonObject } from "../provider.js";
 import { queryFault } from "./query.js";
 import { templateFault } from "./template.js";
 
@@ -9,14 +9,16 @@ import { templateFault } from "./template.js";
  * How a provider's API works, as data: what is sent, and where ref, status, outputs, error and cost stand in its answers. The
  * files in `../descriptions` are such descriptions, and models of `kind: http` contain parts of one.
  */
-const query = z.string().superRefine((text, { addIssue }) => {
-  const fault = queryFault(text);
+const text = z.string({ error: ({ input }) => (input === undefined ? "is missing" : "must be text") });
+
+const query = text.superRefine((given, { addIssue }) => {
+  const fault = queryFault(given);
   if (fault !== null)
     addIssue({ code: "custom", message: `is no query (JMESPath, such as data[].url): ${fault}` });
 });
 
-const template = z.string().superRefine((text, { addIssue }) => {
-  const fault = templateFault(text);
+const template = text.superRefine((given, { addIssue }) => {
+  const fault = templateFault(given);
   if (fault !== null) addIssue({ code: "custom", message: `is no template: ${fault}` });
 });
 
@@ -35,7 +37,7 @@ const json: z.ZodType<Json> = z.lazy(() =>
 /** Fields of a request's body. */
 const fields = z.record(z.string(), json, { error: "must be the fields of the request" });
 
-const duration = z.string().regex(/^\d+(ms|s|m|h)$/, "must be a time such as 30s or 2m");
+const duration = text.regex(/^\d+(ms|s|m|h)$/, "must be a time such as 30s or 2m");
 
 /** A time such as `30s`, in milliseconds. */
 export function msOf(time: string): number {
@@ -43,9 +45,9 @@ export function msOf(time: string): number {
   return Number.parseInt(time, 10) * (units[time.replace(/^\d+/, "")] ?? 1);
 }
 
-const pattern = z.string().superRefine((text, { addIssue }) => {
+const pattern = text.superRefine((given, { addIssue }) => {
   try {
-    new RegExp(text);
+    new RegExp(given);
   } catch (error) {
     addIssue({ code: "custom", message: `must be a regular expression: ${(error as Error).message}` });
   }
@@ -57,9 +59,17 @@ const words = z
 const headers = z.record(z.string(), template);
 
 /** `4xx` stands for all from 400 to 499. */
-const statusPattern = z.union([z.int().min(100).max(599), z.enum(["2xx", "3xx", "4xx", "5xx"])], {
-  error: "must be a status such as 429, or 4xx or 5xx",
-});
+const statusPattern = z.union(
+  [
+    z.int().refine((status) => status >= 100 && status <= 599, "must be a status such as 429, or 4xx or 5xx"),
+    z.enum(["2xx", "3xx", "4xx", "5xx"]),
+  ],
+  {
+    error: "must be a status such as 429, or 4xx or 5xx",
+  },
+);
+
+const meanings = ["moderation", "input", "parameter", "provider", "final", "later", "unknown"] as const;
 
 /** What an answer means. The first rule that fits decides. */
 const rule = z.strictObject({
@@ -72,7 +82,7 @@ const rule = z.strictObject({
    * `final`: the account or the key is at fault, and nothing was made. `later`: certainly not accepted. `unknown`: it may have
    * been accepted. The others are a refusal's kind.
    */
-  is: z.enum(["moderation", "input", "parameter", "provider", "final", "later", "unknown"]),
+  is: z.enum(meanings, { error: `must be one of ${meanings.join(", ")}` }),
   billed: z.boolean().optional(),
   /** How long to wait if the answer does not say. */
   after: duration.optional(),
@@ -101,8 +111,8 @@ const cost = z.union([query, z.strictObject({ amount: where, unit: z.string() })
 export type CostPlace = z.infer<typeof cost>;
 
 /** An address: a path below the base URL, a whole address, or a query of the answer that contains one. */
-const address = z.string().superRefine((text, { addIssue }) => {
-  const fault = isTemplate(text) ? templateFault(text) : queryFault(text);
+const address = text.superRefine((given, { addIssue }) => {
+  const fault = isTemplate(given) ? templateFault(given) : queryFault(given);
   if (fault !== null)
     addIssue({ code: "custom", message: `must be a path (/…), an address (https://…) or a query: ${fault}` });
 });
@@ -111,8 +121,8 @@ export function isTemplate(addressOrQuery: string): boolean {
   return /^(\/|https?:\/\/|\{)/.test(addressOrQuery);
 }
 
-const target = z.string().superRefine((text, { addIssue }) => {
-  const fault = isTemplate(text) ? templateFault(text) : "it begins with neither / nor https://";
+const target = text.superRefine((given, { addIssue }) => {
+  const fault = isTemplate(given) ? templateFault(given) : "it begins with neither / nor https://";
   if (fault !== null)
     addIssue({ code: "custom", message: `must be a path (/…) or an address (https://…): ${fault}` });
 });
@@ -228,7 +238,13 @@ export const describedModel = { request: fields.optional(), outputs: query.optio
 
 /** What a model of `kind: http` may say: also what its provider's description leaves open. */
 export const httpModel = { ...describedModel, submit: submitPart.optional(), ...parts };
-export type HttpModel = z.infer<z.ZodObject<typeof httpModel>>;
+const model = z.object(httpModel);
+export type HttpModel = z.infer<typeof model>;
+
+/** What a job's model says, with what it leaves open. */
+export function readModel(details: JsonObject): HttpModel {
+  return model.parse(details);
+}
 
 /** Reads a description. Throws an error that says where it is wrong. */
 export function readDescription(path: string): Description {

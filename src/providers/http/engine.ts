@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import {
   type Accepted,
   type Cost,
@@ -7,8 +6,6 @@ import {
   type Json,
   type JsonObject,
   Later,
-  type MediaFile,
-  type MediaName,
   type Output,
   type Provider,
   type ProviderPlace,
@@ -27,18 +24,21 @@ import {
   msOf,
   type PollPart,
   type Rule,
+  readModel,
   type SubmitPart,
 } from "./description.js";
+import { fitOf, timeOf } from "./listing.js";
 import { outputsOf } from "./outputs.js";
 import { find, findText } from "./query.js";
-import { fill, fillAddress, fillText, isFile, merged, namesWithin, type TemplateValues } from "./template.js";
+import { formOf, namesOf } from "./request.js";
+import { fill, fillAddress, fillText, merged, namesWithin, type TemplateValues } from "./template.js";
 import {
+  type AnswerWithJson,
   costOf,
   isGood,
   type Judge,
-  type Judgement,
   oddity,
-  type ReadAnswer,
+  type Ruling,
   readingOf,
   textAt,
   throwVerdict,
@@ -115,8 +115,10 @@ export class HttpProvider implements Provider {
   async poll(resume: Json, signal: AbortSignal): Promise<Done | Running> {
     const known = resume as unknown as Resume;
     const reading = await this.ask("GET", known.get, known, signal);
-    if (!isGood(reading)) return this.notYet(reading, known);
     const { status, running, done, failed, moderated, note, cost } = known.poll;
+    const place = known.poll.result;
+    const isResult = known.result === null && place === undefined;
+    if (!isGood(reading)) return this.notYet(reading, known, isResult);
     const afterMs = retryAfterMs(reading.headers, this.place.clock.now());
     const stillRunning = (): Running => {
       const said = note === undefined ? null : findText(reading.json, note);
@@ -138,13 +140,12 @@ export class HttpProvider implements Provider {
           `${this.settings.name} says "${fromProvider(word, this.key())}", which no word of the description means`,
         );
     }
-    const place = known.poll.result;
     const address =
       known.result ?? (place === undefined ? null : this.addressIn(place, reading, {}, known.get));
     if (place !== undefined && address === null) throw this.odd(reading, `an address at ${place}`);
     const result = address === null ? reading : await this.ask("GET", address, known, signal);
     if (result.status === 202) return stillRunning();
-    if (!isGood(result)) return this.notYet(result, known);
+    if (!isGood(result)) return this.notYet(result, known, true);
     const outputs = outputsOf(result, known.poll.outputs);
     const price = costOf(result, cost) ?? costOf(reading, cost) ?? known.cost;
     if (outputs !== null && outputs.length > 0)
@@ -183,12 +184,12 @@ export class HttpProvider implements Provider {
     };
   }
 
-  private odd(reading: ReadAnswer, expected: string): Error {
+  private odd(reading: AnswerWithJson, expected: string): Error {
     return new Error(`${this.settings.name} ${oddity(reading, expected)}`);
   }
 
   /** The files of an answer at once; null if there are none. */
-  private doneAtOnce(reading: ReadAnswer, { part }: Prepared): Done | null {
+  private doneAtOnce(reading: AnswerWithJson, { part }: Prepared): Done | null {
     const outputs = outputsOf(reading, part.outputs);
     if (outputs === null || outputs.length === 0) return null;
     const ref = textAt(reading, part.ref);
@@ -196,7 +197,7 @@ export class HttpProvider implements Provider {
     return { outputs, ...(ref === null ? {} : { ref }), ...(cost === null ? {} : { cost }) };
   }
 
-  private accepted(reading: ReadAnswer, prepared: Prepared, poll: PollPart): Accepted | null {
+  private accepted(reading: AnswerWithJson, prepared: Prepared, poll: PollPart): Accepted | null {
     const { part, model, names, question } = prepared;
     const ref = textAt(reading, part.ref ?? "id");
     if (ref === null) return null;
@@ -225,14 +226,20 @@ export class HttpProvider implements Provider {
     return JSON.parse(JSON.stringify(known)) as Json;
   }
 
-  /** An address in an answer, or one that is made of names. Null if there is none. */
+  /** An address in an answer, or one that is made of names. Null if there is none: the job may be accepted all the same. */
   private addressIn(
     place: string,
-    reading: ReadAnswer,
+    reading: AnswerWithJson,
     names: TemplateValues,
     beside: string,
   ): string | null {
-    if (isTemplate(place)) return this.whole(fillAddress(place, names), beside);
+    if (isTemplate(place)) {
+      try {
+        return this.whole(fillAddress(place, names), beside);
+      } catch {
+        return null;
+      }
+    }
     const text = findText(reading.json, place);
     const isAddress = text !== null && /^(https?:\/\/|\/)/.test(text) && URL.canParse(text, beside);
     return isAddress ? new URL(text, beside).href : null;
@@ -308,7 +315,7 @@ export class HttpProvider implements Provider {
 
   /** The description with what the model says instead. */
   private modelOf(job: Job): HttpModel {
-    const own = job.model.details as unknown as HttpModel;
+    const own = readModel(job.model.details);
     const base = this.description;
     const part = partFor(job, own.submit === undefined ? base.submit : [own.submit]);
     const outputs = own.outputs;
@@ -358,7 +365,7 @@ export class HttpProvider implements Provider {
     address: string,
     known: Pick<Resume, "origin" | "headers">,
     signal: AbortSignal,
-  ): Promise<ReadAnswer> {
+  ): Promise<AnswerWithJson> {
     const url = new URL(address);
     if (!this.getsKey(url, known.origin))
       throw new Error(
@@ -381,10 +388,10 @@ export class HttpProvider implements Provider {
     return isSafe && listed.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));
   }
 
-  /** An answer that is no success says nothing about the job, unless a rule of the poll says so. */
-  private notYet(reading: ReadAnswer, known: Resume): Running {
+  /** An answer that is no success says nothing about the job, unless it is at the result and a rule of the poll says so. */
+  private notYet(reading: AnswerWithJson, known: Resume, isResult: boolean): Running {
     const judged = verdict(reading, known.poll.errors, this.judge(known.poll.error ?? known.error));
-    if (judged !== null) throwPolled(judged);
+    if (judged !== null && isResult) throwPolled(judged);
     const said = judged?.delayMs ?? retryAfterMs(reading.headers, this.place.clock.now());
     if (reading.status === 429 || (reading.status === 503 && said !== null))
       return { running: true, afterMs: said ?? busyMs };
@@ -392,7 +399,7 @@ export class HttpProvider implements Provider {
   }
 
   /** The provider says that the job has failed; its rules say why. */
-  private refusal(reading: ReadAnswer, known: Resume, kind: "moderation" | "provider"): Refused {
+  private refusal(reading: AnswerWithJson, known: Resume, kind: "moderation" | "provider"): Refused {
     const judge = this.judge(known.poll.error ?? known.error);
     const named = known.poll.errors.filter(({ code }) => code !== undefined);
     const judged = verdict({ ...reading, status: 400 }, named, judge) ?? verdict(reading, named, judge);
@@ -426,7 +433,8 @@ export class HttpProvider implements Provider {
       for (const [index, entry] of list.entries()) {
         const at = times[index] ?? null;
         const ref = findText(entry, part.ref);
-        if (ref === null || at === null || at < sent.at - skewMs || sent.isTaken(ref)) continue;
+        if (ref === null || at === null || sent.isTaken(ref)) continue;
+        if (at < sent.at - skewMs || at > sent.at + this.settings.timeoutMs + skewMs) continue;
         const fit = fitOf(entry, request, part.match);
         if (fit === true) found.push({ entry, ref });
         if (fit === null) isUnclear = true;
@@ -445,7 +453,7 @@ export class HttpProvider implements Provider {
       return null;
     }
     const poll = model.poll ?? { running: [], done: [], failed: [], moderated: [], errors: [] };
-    const listed: ReadAnswer = { status: 200, headers: {}, body: Buffer.alloc(0), json: one.entry };
+    const listed: AnswerWithJson = { status: 200, headers: {}, body: Buffer.alloc(0), json: one.entry };
     const at = (place: string | undefined) =>
       place === undefined ? null : this.addressIn(place, listed, { ref: one.ref }, question.url.href);
     const get = at(part.poll) ?? at(poll.get);
@@ -469,7 +477,8 @@ export class HttpProvider implements Provider {
 
   private noKey(): string {
     const { name, keyEnv, keyFile } = this.settings;
-    return `the provider ${name} needs a key: set ${keyFile ?? keyEnv ?? "key_env"}`;
+    const remedy = keyFile === null ? `set ${keyEnv ?? "key_env"}` : "its key_file is missing or empty";
+    return `the provider ${name} needs a key: ${remedy}`;
   }
 
   async check(signal: AbortSignal): Promise<string | null> {
@@ -502,74 +511,6 @@ function partFor(job: Job, parts: readonly SubmitPart[]): SubmitPart | undefined
   });
 }
 
-/** The values that templates may name. Files are read only if a template wants their bytes. */
-async function namesOf(job: Job, wanted: ReadonlySet<string>): Promise<TemplateValues> {
-  const names: Record<string, string> = {
-    ...job.params,
-    prompt: job.prompt,
-    id: job.id,
-    category: job.model.category,
-  };
-  for (const [name, file] of Object.entries(job.media) as [MediaName, MediaFile][]) {
-    names[`${name}_type`] = file.type;
-    const needsBytes = wanted.has(`${name}_base64`) || (wanted.has(name) && file.address === null);
-    const base64 = needsBytes ? (await bytesOf(name, file)).toString("base64") : "";
-    names[`${name}_base64`] = base64;
-    names[name] = file.address ?? (base64 === "" ? "" : `data:${file.type};base64,${base64}`);
-  }
-  return Object.fromEntries(Object.entries(names).filter(([, value]) => value !== ""));
-}
-
-async function bytesOf(name: MediaName, file: MediaFile): Promise<Buffer> {
-  try {
-    return await readFile(file.path);
-  } catch (error) {
-    throw new Refused(
-      "input",
-      `the ${name} cannot be read (${(error as NodeJS.ErrnoException).code})`,
-      false,
-    );
-  }
-}
-
-async function formOf(
-  sent: JsonObject,
-  names: TemplateValues,
-  media: Job["media"],
-): Promise<{ body: Uint8Array; type: string }> {
-  const form = new FormData();
-  for (const [field, value] of Object.entries(sent)) {
-    for (const one of Array.isArray(value) ? value : [value]) {
-      if (isFile(one)) {
-        const name = one.file as MediaName;
-        const file = media[name];
-        if (file === undefined) continue;
-        const bytes = await bytesOf(name, file);
-        form.append(
-          field,
-          new Blob([new Uint8Array(bytes)], { type: file.type }),
-          `${name}.${endingOf(file.type)}`,
-        );
-        continue;
-      }
-      const filled = fill(one, names);
-      if (filled === undefined || filled === null) continue;
-      form.append(field, typeof filled === "object" ? JSON.stringify(filled) : String(filled));
-    }
-  }
-  const encoded = new Response(form);
-  const type = encoded.headers.get("content-type") ?? "multipart/form-data";
-  return { body: new Uint8Array(await encoded.arrayBuffer()), type };
-}
-
-/** Some vendors look at the ending of a file's name rather than at its type. */
-function endingOf(type: string): string {
-  const [, name = "bin"] = type.split(/[/;]/);
-  return (
-    ({ jpeg: "jpg", mpeg: "mp3", "svg+xml": "svg", quicktime: "mov" } as Record<string, string>)[name] ?? name
-  );
-}
-
 function without(value: JsonObject, names: ReadonlySet<string>): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
 }
@@ -587,7 +528,7 @@ function isAmong(word: string, words: readonly string[]): boolean {
 }
 
 /** Whether the answer has a list of outputs, and the list is empty. */
-function saysNone(reading: ReadAnswer, query: string | undefined): boolean {
+function saysNone(reading: AnswerWithJson, query: string | undefined): boolean {
   const outputs: Output[] | null = outputsOf(reading, query);
   return outputs !== null && outputs.length === 0;
 }
@@ -598,41 +539,6 @@ function refusalKind(is: Rule["is"], otherwise: "moderation" | "provider"): Refu
 }
 
 /** In a poll, `later` and `unknown` mean to ask again. */
-function throwPolled(judged: Judgement): void {
+function throwPolled(judged: Ruling): void {
   if (judged.rule.is !== "later") throwVerdict(judged);
-}
-
-/** Whether a listed job has what the request has; null if what would tell is gone from the list. */
-function fitOf(entry: Json, request: JsonObject, match: Readonly<Record<string, string>>): boolean | null {
-  let fit: boolean | null = true;
-  for (const [there, here] of Object.entries(match)) {
-    const wanted = find(request, here);
-    if (wanted === null) continue;
-    const given = find(entry, there);
-    const isGone = given === null || (isEmpty(given) && !isEmpty(wanted));
-    if (isGone) fit = fit && null;
-    else if (!contains(given, wanted)) return false;
-  }
-  return fit;
-}
-
-function isEmpty(value: Json): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
-}
-
-/** Whether all that was sent is there. A vendor may add its defaults, and put an address in place of bytes. */
-function contains(given: Json, wanted: Json): boolean {
-  if (typeof wanted === "string") return wanted === given || wanted.startsWith("data:");
-  if (typeof wanted !== "object" || wanted === null) return wanted === given;
-  if (typeof given !== "object" || given === null || Array.isArray(given) !== Array.isArray(wanted))
-    return false;
-  if (Array.isArray(given) && Array.isArray(wanted) && given.length !== wanted.length) return false;
-  return Object.entries(wanted).every(([name, one]) =>
-    contains((given as JsonObject)[name] ?? null, one as Json),
-  );
-}
-
-function timeOf(value: Json): number | null {
-  const time = typeof value === "number" ? value * 1000 : Date.parse(String(value));
-  return Number.isNaN(time) ? null : time;
 }

@@ -7,11 +7,11 @@ import type { Json, Mistake, ModelSettings, ProviderSettings } from "../provider
 import {
   type Description,
   describedModel,
-  type HttpModel,
   hosts,
   httpModel,
   msOf,
   readDescription,
+  readModel,
 } from "./description.js";
 import { HttpProvider } from "./engine.js";
 import { namesIn, namesWithin } from "./template.js";
@@ -32,8 +32,7 @@ export const httpKinds: readonly ProviderKind[] = [
     check(model, folder, params, provider) {
       const base = described(provider, folder);
       if (typeof base === "string") return [{ path: [], message: base }];
-      const own = model.details as unknown as HttpModel;
-      const isComplete = own.submit !== undefined || base.submit.length > 0;
+      const isComplete = model.details["submit"] !== undefined || base.submit.length > 0;
       return [
         ...(isComplete ? [] : [{ path: [], message: "needs `submit`: what is sent where" }]),
         ...mistakesIn(model, base, params),
@@ -101,7 +100,7 @@ const jobNames = ["prompt", "id", "category"].concat(
 );
 
 function mistakesIn(model: ModelSettings, base: Description, params: readonly string[]): Mistake[] {
-  const { request, submit, poll } = model.details as unknown as HttpModel;
+  const { request, submit, poll } = readModel(model.details);
   const fields = Object.keys(request ?? {});
   const known = [...jobNames, ...params];
   const isMissing = base.needs.length > 0 && !base.needs.some((name) => fields.includes(name));

@@ -1,12 +1,12 @@
 import type { Json, Output } from "../provider.js";
 import { find } from "./query.js";
-import { isMedia, type ReadAnswer } from "./verdict.js";
+import { type AnswerWithJson, isMedia } from "./verdict.js";
 
 /**
  * The files that an answer names or contains: addresses, data: addresses, base64, or the answer itself. Null if it has none of
  * them where they were expected; an empty list if it says itself that there are none.
  */
-export function outputsOf(reading: ReadAnswer, query: string | undefined): Output[] | null {
+export function outputsOf(reading: AnswerWithJson, query: string | undefined): Output[] | null {
   if (isMedia(reading)) return [{ bytes: reading.body }];
   if (query === undefined) return null;
   const found = find(reading.json, query);

@@ -4,11 +4,11 @@ import { type CostPlace, type ErrorPlaces, msOf, type Rule, type Where } from ".
 import { find, findText } from "./query.js";
 
 /** An answer with its JSON; undefined if it has none. */
-export interface ReadAnswer extends ProviderAnswer {
+export interface AnswerWithJson extends ProviderAnswer {
   json: Json | undefined;
 }
 
-export function readingOf(answer: ProviderAnswer): ReadAnswer {
+export function readingOf(answer: ProviderAnswer): AnswerWithJson {
   return { ...answer, json: isMedia(answer) ? undefined : jsonOf(answer.body) };
 }
 
@@ -33,7 +33,7 @@ export function isGood({ status }: ProviderAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-export function textAt(reading: ReadAnswer, where: Where | undefined): string | null {
+export function textAt(reading: AnswerWithJson, where: Where | undefined): string | null {
   if (where === undefined) return null;
   return typeof where === "string"
     ? findText(reading.json, where)
@@ -41,7 +41,7 @@ export function textAt(reading: ReadAnswer, where: Where | undefined): string | 
 }
 
 export function costOf(
-  reading: ReadAnswer,
+  reading: AnswerWithJson,
   place: CostPlace | undefined,
 ): { amount: number; unit: string } | null {
   if (place === undefined) return null;
@@ -68,7 +68,7 @@ const usualPlaces = {
 };
 
 /** The rule that fits an answer, and the words for it. */
-export interface Judgement {
+export interface Ruling {
   rule: Rule;
   message: string;
   /** How long the answer asks to wait (ms); null if it does not say. */
@@ -83,7 +83,7 @@ export interface Judge {
   key: string | null;
 }
 
-export function verdict(reading: ReadAnswer, rules: readonly Rule[], judge: Judge): Judgement | null {
+export function verdict(reading: AnswerWithJson, rules: readonly Rule[], judge: Judge): Ruling | null {
   const { code, delay } = placesOf(judge);
   const said = textOf(find(reading.json, code));
   const rule = rules.find(
@@ -115,7 +115,7 @@ function seconds(text: string | null): number | null {
 }
 
 /** The provider's own words; where it has none, its status. */
-export function words(reading: ReadAnswer, judge: Judge): string {
+export function words(reading: AnswerWithJson, judge: Judge): string {
   const found = textOf(find(reading.json, placesOf(judge).message));
   return found === null ? `${judge.provider} answered ${reading.status}` : fromProvider(found, judge.key);
 }
@@ -136,13 +136,17 @@ function textOf(found: Json): string | null {
 }
 
 const laterMs = 60_000;
+/** A provider that asks to be asked again at once is not. */
+const laterMsMin = 1000;
 
 /** Throws what a verdict on a submit means. */
-export function throwVerdict({ rule, message, delayMs }: Judgement): void {
+export function throwVerdict({ rule, message, delayMs }: Ruling): void {
   const { is, billed, after, scope } = rule;
   if (is === "unknown") return;
-  if (is === "later")
-    throw new Later(message, delayMs ?? (after === undefined ? laterMs : msOf(after)), scope ?? "provider");
+  if (is === "later") {
+    const askedMs = delayMs ?? (after === undefined ? laterMs : msOf(after));
+    throw new Later(message, Math.max(askedMs, laterMsMin), scope ?? "provider");
+  }
   throw new Refused(
     is === "final" ? "provider" : is,
     message,
@@ -151,7 +155,7 @@ export function throwVerdict({ rule, message, delayMs }: Judgement): void {
 }
 
 /** What is odd about an answer, for people. */
-export function oddity(reading: ReadAnswer, expected: string): string {
+export function oddity(reading: AnswerWithJson, expected: string): string {
   const { status, body, json } = reading;
   const text = body.subarray(0, 200).toString("latin1").trimStart();
   const what =
