@@ -277,7 +277,7 @@ function endingOf(path: string, type: string): string {
 }
 
 /** What ComfyUI says of a workflow that it does not run. */
-export function rejectionText({ error, node_errors = {} }: Rejection): string {
+function rejectionText({ error, node_errors = {} }: Rejection): string {
   const found = Object.entries(node_errors).flatMap(([id, { class_type = "node", errors = [] }]) =>
     errors.map(({ message = "", details = "", extra_info }) => {
       // Details begin with the input's name in most cases.

@@ -10,7 +10,7 @@ import { type Mistake, Refused } from "../provider.js";
  */
 
 /** What every model can use besides its params. */
-export const ownNames = ["prompt", "image", "video", "audio", "out", "folder"] as const;
+const ownNames = ["prompt", "image", "video", "audio", "out", "folder"] as const;
 
 /** A word that is a value and nothing else is at a client's mercy, and so is one that begins with a value. */
 const beginsWithValue = /^\s*\{[{%]/;

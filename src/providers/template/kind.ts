@@ -17,7 +17,7 @@ import {
   type ProviderSettings,
   Refused,
 } from "../provider.js";
-import { MissingFiles, NoBrowser, SharedBrowser, type SheetFile } from "./browser.js";
+import { type LoadedFile, MissingFiles, NoBrowser, TemplateBrowser } from "./browser.js";
 import { formatFor, type Size, settingParams, sizeFor } from "./size.js";
 import { fileInSvg, readTemplate, TemplateMistake, type TemplateSource } from "./source.js";
 import { drawnSvg } from "./svg.js";
@@ -114,7 +114,7 @@ function unknownName(template: string, name: string, known: readonly string[]): 
 /** Jobs that fill in a template. The same values make the same picture. */
 class Templates implements Provider {
   readonly repeatable = "yes";
-  private readonly browser: SharedBrowser;
+  private readonly browser: TemplateBrowser;
   private readonly timeoutMs: number;
 
   constructor(
@@ -126,7 +126,7 @@ class Templates implements Provider {
       sandbox?: boolean;
     };
     this.timeoutMs = timeoutMs;
-    this.browser = new SharedBrowser({ program: browser, isSandboxed: sandbox, timeoutMs }, place);
+    this.browser = new TemplateBrowser({ program: browser, isSandboxed: sandbox, timeoutMs }, place);
   }
 
   async submit(job: Job, signal: AbortSignal): Promise<Done> {
@@ -171,11 +171,11 @@ class Templates implements Provider {
   }
 
   private async shown(
-    sheet: Parameters<SharedBrowser["shown"]>[0],
+    page: Parameters<TemplateBrowser["shown"]>[0],
     signal: AbortSignal,
   ): Promise<Uint8Array> {
     try {
-      return await this.browser.shown(sheet, signal);
+      return await this.browser.shown(page, signal);
     } catch (error) {
       if (error instanceof MissingFiles || error instanceof NoBrowser)
         throw new Refused("provider", clientText(error.message), false);
@@ -209,7 +209,7 @@ async function imageFor({ media }: Job, kind: TemplateSource["kind"]): Promise<s
 }
 
 /** Files of the template's folder, except hidden ones such as `.env`, and the job's input. */
-async function fileFor(path: string, template: string, { media }: Job): Promise<SheetFile | null> {
+async function fileFor(path: string, template: string, { media }: Job): Promise<LoadedFile | null> {
   if (path === imagePath)
     return media.image === undefined ? null : { path: media.image.path, type: media.image.type };
   const parts = path.split("/").slice(1);
