@@ -156,6 +156,18 @@ test.each<[string, JsonObject, string[], ModelSettings["input"], string[]]>([
     "text",
     ["template: good.txt is no template: expected a file .html or .svg"],
   ],
+  ...[
+    ["away.html", "https://example.com/a.css"],
+    ["file.html", "file:///logo.png"],
+  ].map(([template = "", address]): [string, JsonObject, string[], ModelSettings["input"], string[]] => [
+    `a page that refers to ${address}`,
+    { template, width: 9, height: 9 },
+    [],
+    "text",
+    [
+      `template: ${template} refers to ${address}, but templates are shown without a network and without other folders: save the file beside the template, and write its name`,
+    ],
+  ]),
   [
     "an SVG with files",
     { template: "files.svg" },
@@ -171,6 +183,8 @@ test.each<[string, JsonObject, string[], ModelSettings["input"], string[]]>([
     "good.html": "<p>{{ prompt }} {% if price %}{{ price | upcase }}{% endif %}{% assign a = 1 %}{{ a }}",
     "good.svg": "<svg><text>{{ prompt }}</text><use href='#a'/></svg>",
     "broken.html": "<p>\n{% fi %}",
+    "away.html": `<a href="https://example.com">{{ prompt }}</a><style>@import "https://example.com/a.css";</style>`,
+    "file.html": "<img alt='' src=file:///logo.png>",
     "files.svg": '<svg><image width="3" href="logo.png"/></svg>',
   });
   expect(mistakesOf(templateKind, modelOf(details, { input }), folder, params)).toEqual(expected);

@@ -18,8 +18,8 @@ import {
   Refused,
 } from "../provider.js";
 import { type LoadedFile, MissingFiles, NoBrowser, TemplateBrowser } from "./browser.js";
-import { formatFor, type Size, settingParams, sizeFor } from "./size.js";
-import { fileInSvg, readTemplate, TemplateMistake, type TemplateSource } from "./source.js";
+import { formatFor, type Size, settingParams, sideMax, sizeFor } from "./size.js";
+import { awayInHtml, fileInSvg, readTemplate, TemplateMistake, type TemplateSource } from "./source.js";
 import { drawnSvg } from "./svg.js";
 
 /** What a model of a template says. */
@@ -28,7 +28,8 @@ type TemplateModel = { template: string } & Partial<Size>;
 /** What every template can use besides the params. */
 const ownNames = ["prompt", "image", "width", "height"];
 
-const side = z.int("expected a number of px").min(1).max(8_192).optional();
+const px = `expected a whole number of px from 1 to ${sideMax}`;
+const side = z.int(px).min(1, px).max(sideMax, px).optional();
 
 export const templateKind: ProviderKind = {
   name: "template",
@@ -89,6 +90,12 @@ function templateMistakes(
       path: ["template"],
       message:
         "an HTML template needs a size: a param size such as [1200x628, 1080x1080], or width and height of the model",
+    });
+  const away = kind === "html" ? awayInHtml(text) : null;
+  if (away !== null)
+    mistakes.push({
+      path: ["template"],
+      message: `${model.template} refers to ${away}, but templates are shown without a network and without other folders: save the file beside the template, and write its name`,
     });
   if (file !== null)
     mistakes.push({
