@@ -55,6 +55,7 @@ try {
   console.log(
     `${items} banners in ${(all / 1_000).toFixed(1)} s: ${Math.round(all / items)} ms each (aim: 500)`,
   );
+  console.log(`processor time of bulkgen and browser: ${Math.round(processor / items)} ms each`);
 } finally {
   await provider.close();
   rmSync(place, { recursive: true });

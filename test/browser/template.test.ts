@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -177,6 +177,29 @@ test("jobs share one browser, which ends when it is closed or idle, and starts a
   await provider.close?.();
   expect((await bytesOf(provider, job())).length).toBeGreaterThan(0);
 });
+
+test("a browser that crashed is started again", async () => {
+  const folder = folderWith({ "a.html": page("{{ prompt }}") });
+  const provider = opened(folder);
+  const job = () => jobOf(modelOf({ template: "a.html", width: 30, height: 30 }));
+  await bytesOf(provider, job());
+  for (const pid of childrenNow()) process.kill(pid, "SIGKILL");
+  const all = await Promise.all([bytesOf(provider, job()), bytesOf(provider, job())]);
+  expect(all.every((bytes) => bytes.length > 0)).toBe(true);
+});
+
+/** The browsers of this process. */
+function childrenNow(): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    try {
+      const [, program = "", parent] =
+        /\((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${name}/stat`, "utf8")) ?? [];
+      return Number(parent) === process.pid && program.includes("chrom") ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
 
 test("an aborted job ends its page and no other", async () => {
   const folder = folderWith({ "a.html": page("{{ prompt }}") });

@@ -73,25 +73,38 @@ export class TemplateBrowser {
 
   /** The picture of a page, as PNG or JPEG, or a PDF. WebP is for the caller to make. */
   async shown(filled: FilledPage, signal: AbortSignal): Promise<Uint8Array> {
-    signal.throwIfAborted();
     this.inUse++;
     this.rest.abort();
-    let page: BrowserPage | null = null;
-    const close = () => void page?.close();
+    try {
+      return await this.shownOnce(filled, signal).catch((error: Error) => {
+        signal.throwIfAborted();
+        if (error instanceof MissingFiles || error instanceof NoBrowser || error.name === "TimeoutError")
+          throw error;
+        // A browser may crash, and on a busy machine it sometimes takes no picture. Another try costs nothing.
+        return this.shownOnce(filled, signal);
+      });
+    } finally {
+      this.inUse--;
+      if (this.inUse === 0) this.closeLater();
+    }
+  }
+
+  private async shownOnce(filled: FilledPage, signal: AbortSignal): Promise<Uint8Array> {
+    signal.throwIfAborted();
+    const page = this.idlePage() ?? (await this.newPage());
+    const close = () => void page.close();
     signal.addEventListener("abort", close, { once: true });
     try {
-      page = this.idlePage() ?? (await this.newPage());
+      signal.throwIfAborted();
       const bytes = await page.shown(filled);
       this.idle.push(page);
       return bytes;
     } catch (error) {
-      await page?.close();
+      await page.close();
       signal.throwIfAborted();
       throw error;
     } finally {
       signal.removeEventListener("abort", close);
-      this.inUse--;
-      if (this.inUse === 0) this.closeLater();
     }
   }
 
