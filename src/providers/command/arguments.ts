@@ -110,7 +110,13 @@ function readText(text: string, known: readonly string[]): { names: readonly str
 
 function programMistakes([program = ""]: readonly string[]): Mistake[] {
   if (!/\{[{%]/.test(program)) return [];
-  return [{ path: ["command", 0], message: "the program has to be named as it is, without {{ }}" }];
+  return [
+    {
+      path: ["command", 0],
+      message:
+        "the program has to be named as it is, without {{ }}; a path such as ./draw.sh starts at the models file",
+    },
+  ];
 }
 
 /** A word at which a prompt would be an option. */
