@@ -273,7 +273,8 @@ const endings: Readonly<Record<string, string>> = {
 
 function endingOf(path: string, type: string): string {
   const subtype = type.split("/")[1]?.split(";")[0] ?? "";
-  return extname(path) || `.${endings[subtype] ?? subtype.replace(/^x-/, "")}`;
+  const ending = extname(path) || `.${endings[subtype] ?? subtype.replace(/^x-/, "")}`;
+  return /^\.[a-z0-9]{1,8}$/i.test(ending) ? ending : "";
 }
 
 /** What ComfyUI says of a workflow that it does not run. */
