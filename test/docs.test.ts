@@ -254,7 +254,7 @@ describe("docs/architecture.md", () => {
     expect(rooms).toEqual(real);
     const aside = ["service", "sandbox", "providers"];
     for (const room of aside) {
-      const order = new RegExp(`\\s\`${room}\` is [^:]*:([\\s\\S]*?)\\.\\s`).exec(text)?.[1] ?? "";
+      const order = new RegExp(`\\s\`${room}\` is [^:]*:((?:[^.]|\`\\.\`)*?)\\.\\s`).exec(text)?.[1] ?? "";
       expect(codes(order), room).toEqual(folders[room]);
     }
     const all = [...rooms.map(({ room }) => room), ...aside];

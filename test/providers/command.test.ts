@@ -132,6 +132,15 @@ test("a failure says the last line of stderr, without paths and colours", async 
   );
 });
 
+test("addresses in a failure stay whole, and paths with spaces below the home folder lose it", async () => {
+  const HOME = join(freshFolder(), "Ada Lovelace");
+  const script = 'echo "cannot fetch https://example.com/a/b.bin into $HOME/my models/x.bin" >&2; exit 1';
+  const env = { PATH: process.env["PATH"] ?? "", HOME };
+  await expect(ran({ command: ["sh", "-c", script] }, {}, { env })).rejects.toThrow(
+    /: cannot fetch https:\/\/example\.com\/a\/b\.bin into my models\/x\.bin$/,
+  );
+});
+
 test("only the end of what it says is kept, however much that is", async () => {
   const script = "yes 'a long line of words' | head -c 3000000 >&2; echo >&2; echo the end >&2; exit 1";
   await expect(ran({ command: ["sh", "-c", script] })).rejects.toThrow(/: the end$/);
@@ -320,10 +329,12 @@ test.each<[string, JsonObject, string[], ModelSettings["input"], string[]]>([
   ],
   [
     "a program from a value",
-    { command: ["{{ prompt }}"] },
+    { command: ["{{ folder }}/draw.sh", "--", "{{ prompt }}"] },
     [],
     "text",
-    ["command.0: the program has to be named as it is, without {{ }}"],
+    [
+      "command.0: the program has to be named as it is, without {{ }}; a path such as ./draw.sh starts at the models file",
+    ],
   ],
   [
     "a program that is not there",

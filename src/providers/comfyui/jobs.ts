@@ -273,11 +273,12 @@ const endings: Readonly<Record<string, string>> = {
 
 function endingOf(path: string, type: string): string {
   const subtype = type.split("/")[1]?.split(";")[0] ?? "";
-  return extname(path) || `.${endings[subtype] ?? subtype.replace(/^x-/, "")}`;
+  const ending = extname(path) || `.${endings[subtype] ?? subtype.replace(/^x-/, "")}`;
+  return /^\.[a-z0-9]{1,8}$/i.test(ending) ? ending : "";
 }
 
 /** What ComfyUI says of a workflow that it does not run. */
-export function rejectionText({ error, node_errors = {} }: Rejection): string {
+function rejectionText({ error, node_errors = {} }: Rejection): string {
   const found = Object.entries(node_errors).flatMap(([id, { class_type = "node", errors = [] }]) =>
     errors.map(({ message = "", details = "", extra_info }) => {
       // Details begin with the input's name in most cases.

@@ -10,7 +10,7 @@ import { type Mistake, Refused } from "../provider.js";
  */
 
 /** What every model can use besides its params. */
-export const ownNames = ["prompt", "image", "video", "audio", "out", "folder"] as const;
+const ownNames = ["prompt", "image", "video", "audio", "out", "folder"] as const;
 
 /** A word that is a value and nothing else is at a client's mercy, and so is one that begins with a value. */
 const beginsWithValue = /^\s*\{[{%]/;
@@ -110,7 +110,13 @@ function readText(text: string, known: readonly string[]): { names: readonly str
 
 function programMistakes([program = ""]: readonly string[]): Mistake[] {
   if (!/\{[{%]/.test(program)) return [];
-  return [{ path: ["command", 0], message: "the program has to be named as it is, without {{ }}" }];
+  return [
+    {
+      path: ["command", 0],
+      message:
+        "the program has to be named as it is, without {{ }}; a path such as ./draw.sh starts at the models file",
+    },
+  ];
 }
 
 /** A word at which a prompt would be an option. */

@@ -44,7 +44,7 @@ export const commandKind: ProviderKind = {
   check({ details, input }, folder, params) {
     const words = details as unknown as ProgramWords;
     const [program = ""] = words.command;
-    const isMissing = isPath(program) && !isFile(resolve(folder, program));
+    const isMissing = isPath(program) && !program.includes("{{") && !isFile(resolve(folder, program));
     return [
       ...(isMissing ? [{ path: ["command", 0], message: `there is no program ${program}` }] : []),
       ...wordMistakes(words, input, params),
@@ -79,7 +79,7 @@ class Programs implements Provider {
       job,
       signal,
     );
-    const folders = [job.folder, this.place.folder];
+    const folders = [job.folder, this.place.folder, this.place.env["HOME"] ?? ""];
     if (end.hasTimedOut)
       throw new Refused(
         "provider",

@@ -6,7 +6,7 @@ export interface Size {
 }
 
 /** The longest side (px). A picture of this size takes 268 MB while it is made. */
-const sideMax = 8_192;
+export const sideMax = 8_192;
 
 /** Params that say how the result is made, and that a template need not use. */
 export const settingParams = ["size", "width", "height", "output_format"] as const;
