@@ -78,7 +78,7 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   const { id, options } = session.settings.run;
   await recover(session.ports, id);
   // A service that tells what became of a repeated request needs no counters read.
-  if (!(await new Repeats(session).step()).isWaiting) await session.gate.settling.judge();
+  if (!(await new Repeats(session).expects())) await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
   await session.ports.store.publishAgain(id);
   await session.ports.store.canaries(id, options.canary === true);

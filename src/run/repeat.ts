@@ -1,6 +1,8 @@
 import { backoffMs } from "../core/again.js";
+import { priceGroup } from "../core/identity.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
+import { isOpen } from "../core/stop.js";
 import { adoptAnswer, conclusionOf } from "./conclude.js";
 import type { Session } from "./ports.js";
 import { repeatKey } from "./repeat-key.js";
@@ -22,10 +24,11 @@ export class Repeats {
 
   /** Repeats what is due. `isWaiting`: more answers may come this way, so that the counters can wait. */
   async step(): Promise<{ isWaiting: boolean; answered: number }> {
-    const { store, service } = this.session.ports;
+    const { store } = this.session.ports;
     let isWaiting = false;
     let answered = 0;
-    if (service.announced.repeatsMs === 0) return { isWaiting, answered };
+    // A request that never arrived is bought now, so it needs what every purchase needs.
+    if (!this.mayBuy) return { isWaiting, answered };
     for (const item of await store.interrupted()) {
       if (item.state !== "unknown") continue;
       const attempt = await store.attempt(item.id);
@@ -35,6 +38,21 @@ export class Repeats {
       isWaiting ||= done === "waits";
     }
     return { isWaiting, answered };
+  }
+
+  /** Whether an answer may come this way to a request that has none. */
+  async expects(): Promise<boolean> {
+    if (!this.mayBuy) return false;
+    for (const item of await this.session.ports.store.interrupted()) {
+      const attempt = item.state === "unknown" ? await this.session.ports.store.attempt(item.id) : null;
+      if (attempt && (await this.mayRepeat(item, attempt))) return true;
+    }
+    return false;
+  }
+
+  private get mayBuy(): boolean {
+    const { ports, gate } = this.session;
+    return ports.service.announced.repeatsMs > 0 && isOpen("submit", gate.stops);
   }
 
   /** When the next one is due (UTC ms); null if none is. */
@@ -50,19 +68,24 @@ export class Repeats {
     const isOld = earliest - attempt.sentAt >= service.announced.repeatsMs;
     const isTired = (this.tries.get(item.id)?.count ?? 0) >= repeatsMax;
     const entry = attempt.spendLogId === null ? null : await spendLog.entry(attempt.spendLogId);
-    if (!isOld && !isTired && attempt.outcome === "unanswered" && entry?.ownKey) return true;
+    const { settings, gate } = this.session;
+    const isDear = gate.prices.isBelow({ group: priceGroup(item), price: item.price });
+    const isOurs = item.runId === settings.run.id && entry?.ownKey === true;
+    if (isOurs && !isDear && !isOld && !isTired && attempt.outcome === "unanswered") return true;
     this.tries.delete(item.id);
     return false;
   }
 
   private async repeated(item: Item, attempt: Attempt): Promise<"answered" | "waits" | "given up"> {
-    const { accounts, accountId, fingerprint, lanes, service, receipts, store, clock } = this.session.ports;
+    const { ports, chains } = this.session;
+    const { accounts, accountId, fingerprint, lanes, service, receipts, store, clock } = ports;
     const { count, nextAt } = this.tries.get(item.id) ?? { count: 0, nextAt: clock.monotonic() };
     if (clock.monotonic() < nextAt) return "waits";
     const run = await store.run(attempt.runId);
     const body = run && (await receipts.requestOf(run, item, attempt));
     // Without the very same body it would be another request.
-    if (!run || !body || bodyHash(body) !== attempt.bodySha256) {
+    const isSame = body !== null && bodyHash(body) === attempt.bodySha256;
+    if (!run || !body || !isSame || !(await chains.canSendAgain(item, JSON.parse(body)))) {
       this.tries.set(item.id, { count: repeatsMax, nextAt });
       return "given up";
     }

@@ -124,7 +124,7 @@ test("nothing else is: no other folder, no hidden file, no network; a picture wi
   for (let index = 0; index < 7; index++) {
     const job = jobOf(modelOf({ template: `banners/${index}.html`, width: 20, height: 20 }));
     const error = await provider.submit(job, unhurried).catch((reason: Error) => reason);
-    expect(error).toMatchObject({ name: "Refused", kind: "provider", billed: false });
+    expect(error).toMatchObject({ name: "JobRefused", kind: "provider", billed: false });
     messages.push((error as Error).message);
   }
   expect(messages).toEqual([

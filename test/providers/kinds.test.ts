@@ -5,6 +5,7 @@ import { z } from "zod";
 import { comfyuiKind } from "../../src/providers/comfyui/kind.js";
 import { commandKind } from "../../src/providers/command/kind.js";
 import { templateKind } from "../../src/providers/template/kind.js";
+import { settingsOf } from "./job.js";
 
 /** What a models file says wrong, as `bind.prompt: message`. */
 function wrong(shape: z.ZodRawShape, value: unknown): string[] {
@@ -93,6 +94,7 @@ test("the examples of docs/local-models.md are what a models file may say", () =
           { key: "", name: "", category: "image", input: model["input"] as "text", details: own as never },
           ".",
           Object.keys((model["params"] as object | undefined) ?? {}),
+          settingsOf(commandKind),
         ),
       ).toEqual([]);
   }

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
-import type { Done, Job } from "../../src/providers/provider.js";
+import type { Done, ProviderJob } from "../../src/providers/provider.js";
 import { templateKind } from "../../src/providers/template/kind.js";
 import { freshFolder, openKind, type PlaceParts, unhurried } from "./job.js";
 
@@ -21,7 +21,7 @@ export function opened(folder: string, parts: PlaceParts = {}) {
   return openKind(templateKind, { folder, env, ...parts });
 }
 
-export async function bytesOf(provider: ReturnType<typeof opened>, job: Job): Promise<Buffer> {
+export async function bytesOf(provider: ReturnType<typeof opened>, job: ProviderJob): Promise<Buffer> {
   const done = (await provider.submit(job, unhurried)) as Done;
   const [output] = done.outputs as { bytes: Uint8Array }[];
   return Buffer.from(output?.bytes ?? []);

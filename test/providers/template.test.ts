@@ -79,7 +79,7 @@ test.each<[string, Record<string, string>, string]>([
   await expect(
     opened(folder).submit(jobOf(modelOf({ template: "a.html" }), { params }), unhurried),
   ).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     kind: "parameter",
     message,
   });
@@ -89,7 +89,7 @@ test("an SVG that is none, and a filter that fails, are the template's fault", a
   const folder = folderWith({ "a.svg": "<svg", "b.svg": "{% for x in (1..90000000) %}{{ x }}{% endfor %}" });
   for (const template of ["a.svg", "b.svg", "none.svg"])
     await expect(opened(folder).submit(jobOf(modelOf({ template })), unhurried)).rejects.toMatchObject({
-      name: "Refused",
+      name: "JobRefused",
       kind: "provider",
     });
 });
@@ -105,7 +105,7 @@ test("a check says when there is no browser, and only for HTML", async () => {
   await expect(
     without.submit(jobOf(modelOf({ template: "a.html", width: 9, height: 9 })), unhurried),
   ).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     message,
   });
 });

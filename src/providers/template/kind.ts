@@ -9,13 +9,13 @@ import type { ProviderKind } from "../kind.js";
 import { LiquidMistake } from "../liquid.js";
 import {
   type Done,
-  type Job,
+  JobRefused,
   type Mistake,
   type ModelSettings,
   type Provider,
+  type ProviderJob,
   type ProviderPlace,
   type ProviderSettings,
-  Refused,
 } from "../provider.js";
 import { type LoadedFile, MissingFiles, NoBrowser, TemplateBrowser } from "./browser.js";
 import { formatFor, type Size, settingParams, sideMax, sizeFor } from "./size.js";
@@ -136,7 +136,7 @@ class Templates implements Provider {
     this.browser = new TemplateBrowser({ program: browser, isSandboxed: sandbox, timeoutMs }, place);
   }
 
-  async submit(job: Job, signal: AbortSignal): Promise<Done> {
+  async submit(job: ProviderJob, signal: AbortSignal): Promise<Done> {
     signal.throwIfAborted();
     const model = job.model.details as unknown as TemplateModel;
     const source = this.source(model.template);
@@ -146,7 +146,11 @@ class Templates implements Provider {
     const text = filledWith(source, values);
     if (source.kind === "svg") return { outputs: [{ bytes: await drawnSvg(text, size, format) }] };
     if (size === null)
-      throw new Refused("parameter", "nothing says which size the picture has: expected a param size", false);
+      throw new JobRefused(
+        "parameter",
+        "nothing says which size the picture has: expected a param size",
+        false,
+      );
     const file = (path: string) => fileFor(path, source.path, job);
     const bytes = await this.shown({ html: text, size, format, file }, signal);
     return { outputs: [{ bytes: format === "webp" ? await asWebp(bytes) : bytes }] };
@@ -160,7 +164,7 @@ class Templates implements Provider {
       if (sources.some(({ kind }) => kind === "html")) await this.browser.start();
       return null;
     } catch (error) {
-      if (error instanceof Refused || error instanceof NoBrowser) return error.message;
+      if (error instanceof JobRefused || error instanceof NoBrowser) return error.message;
       throw error;
     }
   }
@@ -173,7 +177,7 @@ class Templates implements Provider {
     try {
       return readTemplate(this.place.folder, name);
     } catch (error) {
-      throw new Refused("provider", clientText((error as Error).message), false);
+      throw new JobRefused("provider", clientText((error as Error).message), false);
     }
   }
 
@@ -185,9 +189,9 @@ class Templates implements Provider {
       return await this.browser.shown(page, signal);
     } catch (error) {
       if (error instanceof MissingFiles || error instanceof NoBrowser)
-        throw new Refused("provider", clientText(error.message), false);
+        throw new JobRefused("provider", clientText(error.message), false);
       if ((error as Error).name === "TimeoutError")
-        throw new Refused("provider", `the page was not ready after ${duration(this.timeoutMs)}`, false);
+        throw new JobRefused("provider", `the page was not ready after ${duration(this.timeoutMs)}`, false);
       throw error;
     }
   }
@@ -197,7 +201,7 @@ function filledWith({ liquid }: TemplateSource, values: Readonly<Record<string, 
   try {
     return liquid.filled(values);
   } catch (error) {
-    throw new Refused(
+    throw new JobRefused(
       "provider",
       clientText(`the template cannot be filled in: ${(error as Error).message}`),
       false,
@@ -209,14 +213,14 @@ function filledWith({ liquid }: TemplateSource, values: Readonly<Record<string, 
 const imagePath = "/.input/image";
 
 /** What stands for the input in `<img src>`. An SVG has it inside. */
-async function imageFor({ media }: Job, kind: TemplateSource["kind"]): Promise<string | undefined> {
+async function imageFor({ media }: ProviderJob, kind: TemplateSource["kind"]): Promise<string | undefined> {
   const { image } = media;
   if (image === undefined || kind === "html") return image && imagePath;
   return `data:${image.type};base64,${(await readFile(image.path)).toString("base64")}`;
 }
 
 /** Files of the template's folder, except hidden ones such as `.env`, and the job's input. */
-async function fileFor(path: string, template: string, { media }: Job): Promise<LoadedFile | null> {
+async function fileFor(path: string, template: string, { media }: ProviderJob): Promise<LoadedFile | null> {
   if (path === imagePath)
     return media.image === undefined ? null : { path: media.image.path, type: media.image.type };
   const parts = path.split("/").slice(1);

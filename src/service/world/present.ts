@@ -71,7 +71,11 @@ function modelListView(models: readonly ServiceModel[], parameters: "shown" | "e
 }
 
 /** The answer of GET me. A hidden subscription is null. */
-export function meView({ key, account }: AuthenticatedCaller, shown: boolean, announced: Announced | null) {
+export function meView(
+  { key, account }: AuthenticatedCaller,
+  shown: boolean,
+  announced: ServiceExtras | null,
+) {
   return {
     user: { id: account.id, email: account.email, name: account.name },
     credits: { balance: fromMicro(account.balanceMicro), used_this_key: fromMicro(key.usedMicro) },
@@ -82,7 +86,7 @@ export function meView({ key, account }: AuthenticatedCaller, shown: boolean, an
 }
 
 /** What a service can do beyond its page, as GET me tells. */
-export interface Announced {
+export interface ServiceExtras {
   name: string;
   /** How long a repeated Idempotency-Key gets the same task (ms). */
   idempotency_ms: number;

@@ -15,11 +15,11 @@ import type { Switches } from "../state/switches.js";
 import { type AuthenticatedCaller, authenticate, isGood, requireSubscription } from "./authenticate.js";
 import { createTask, type GenerateSettings } from "./generate.js";
 import {
-  type Announced,
   creationView,
   isFinal,
   listModels,
   meView,
+  type ServiceExtras,
   type TaskProgress,
   taskView,
 } from "./present.js";
@@ -28,7 +28,7 @@ import { checkSignature, parseFilePath, signedPath } from "./signing.js";
 
 export interface WorldSettings extends GenerateSettings {
   /** What this service does beyond the page; null, and nothing else, for one that follows it to the letter. */
-  announced?: Announced | null;
+  announced?: ServiceExtras | null;
   /** What is told of a task that is not finished. */
   progress?: (task: TaskRecord) => TaskProgress;
   /** Less than the balance, if a budget of the key ends sooner: millionths of a credit, and why. */
