@@ -6,7 +6,7 @@ import { priceGroup } from "../core/identity.js";
 import type { LaneAnswer, ServiceSign } from "../core/pace/lanes.js";
 import type { Attempt, Conclusion } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
-import type { Item } from "../core/ports/store.js";
+import type { Item, Run } from "../core/ports/store.js";
 import { blamed } from "./blame.js";
 import { conclude, conclusionOf, refusalText } from "./conclude.js";
 import { requestRejected } from "./fail.js";
@@ -51,13 +51,13 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const beganAt = clock.monotonic();
   const answer = await service.generate(body, ticket, repeatKey(item, attempt));
   const at = clock.monotonic();
-  await writeReceipt(session, item, attempt, conclusionOf(answer, clock.now()));
+  await writeReceipt(session, settings.run, item, attempt, conclusionOf(answer, clock.now()));
   const outcome = await blamed(session.ports, answer, item, gate.doubted);
   const answered = conclusionOf(outcome, clock.now());
   if (outcome !== answer) {
     // GET me was asked.
     session.gate.requests++;
-    await writeReceipt(session, item, attempt, answered);
+    await writeReceipt(session, settings.run, item, attempt, answered);
   }
   const concluded = await conclude(session.ports, attempt, answered);
   const isDoubted = outcome !== answer && outcome.kind === "refused" && outcome.stop === "pause";
@@ -69,7 +69,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   return sign === null ? null : { sentAt: beganAt, at, sign };
 }
 
-function signOf(outcome: GenerateOutcome): ServiceSign | null {
+export function signOf(outcome: GenerateOutcome): ServiceSign | null {
   if (outcome.kind === "not_sent") return null;
   const isTrouble = outcome.kind === "unknown" || (outcome.kind === "refused" && outcome.stop === "pause");
   return isTrouble ? "trouble" : "good";
@@ -120,20 +120,21 @@ async function callOff(
 }
 
 /** Writes the answer to the receipts. If the disk refuses it, the database still has the answer. */
-async function writeReceipt(
+export async function writeReceipt(
   session: Session,
+  run: Run,
   item: Item,
   attempt: Attempt,
   conclusion: Conclusion,
 ): Promise<void> {
-  await session.ports.receipts.answer(session.settings.run, item, attempt, conclusion).then(
+  await session.ports.receipts.answer(run, item, attempt, conclusion).then(
     () => session.gate.receiptWritten(null),
     (error: Error) => session.gate.receiptWritten(error),
   );
 }
 
 /** Compares the charge with the planned price, and stores it. */
-async function learnPrice(
+export async function learnPrice(
   { ports, gate: { prices, caps } }: Session,
   item: Item,
   { event, outcome: { charged, remaining } }: Conclusion,
@@ -147,7 +148,7 @@ async function learnPrice(
 }
 
 /** Reports to the gate what the answer means for the rest of the run. */
-async function report(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
+export async function report(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
   const { gate } = session;
   if (outcome.kind === "not_sent") return gate.missed(outcome.reason);
   if (outcome.kind === "unknown") {

@@ -112,7 +112,8 @@ export class MoneyRules implements Rule {
       const attempt = result as Attempt;
       this.intents.set(`${sender.workspace} ${itemId(values)}`, attempt);
     }
-    if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
+    // A request that is repeated is the same one.
+    if (name === "store.conclude" && !this.scenario.repeats) this.forget(sender.workspace, Number(values[0]));
     if (name === "store.giveVerdict" && values[1] === "not_charged")
       this.release(itemNumbered(workspace, itemId(values)));
     if (name === "store.apply" && values[1] === "resubmit") this.noteOrphan(workspace, itemId(values));

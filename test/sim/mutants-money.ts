@@ -26,6 +26,26 @@ export const moneyMutants: readonly Mutant[] = [
     parts: sendingAgain((reply) => reply.kind === "answer" && reply.status >= 500),
   },
   {
+    name: "repeats a request under another key",
+    stage: (scenario) => ({ ...scenario, repeats: true }),
+    make: () => {
+      let sent = 0;
+      return {
+        parts: ({ send }) => ({
+          send: (request, signal) =>
+            send(
+              request.repeatKey === undefined ? request : { ...request, repeatKey: `key ${++sent}` },
+              signal,
+            ),
+        }),
+      };
+    },
+  },
+  {
+    name: "repeats requests to a service that does not know them",
+    service: { announced: () => ({ repeatsMs: 86_400_000, inputs: false, cancel: false }) },
+  },
+  {
     name: "takes a reset for a request that was not sent",
     parts: ({ send }) => ({
       send: async (request, signal) => {
