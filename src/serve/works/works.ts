@@ -124,7 +124,8 @@ export class Works implements Workshop {
     if (!job) return {};
     const place = job.stage === "queued" ? this.lineOf(job.settings).place(task.id) : null;
     return {
-      ...(job.note === null ? {} : { note: job.note }),
+      ...(job.note === null || job.stage === "decided" ? {} : { note: job.note }),
+      ...(job.submittedAt === null ? {} : { started_at: new Date(job.submittedAt).toISOString() }),
       ...(place === null
         ? {}
         : {

@@ -27,7 +27,7 @@ export function taskView(task: TaskRecord, now: number, urls: () => string[], pr
     credits_consumed: failed ? 0 : fromMicro(task.costMicro),
     created_at: stamp(task.createdAt),
     completed_at: final ? stamp(task.dueAt) : null,
-    ...(final ? {} : progress),
+    ...progress,
   };
 }
 
@@ -37,6 +37,8 @@ export interface TaskProgress {
   note?: string;
   /** Of a task that has not begun: how many are before it, and about how long they will take. */
   queue?: { position: number; ahead_ms?: number };
+  /** When it was begun; ISO 8601. */
+  started_at?: string;
 }
 
 /** The answer of POST generate. */

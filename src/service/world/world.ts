@@ -29,7 +29,7 @@ import { checkSignature, parseFilePath, signedPath } from "./signing.js";
 export interface WorldSettings extends GenerateSettings {
   /** What this service does beyond the page; null, and nothing else, for one that follows it to the letter. */
   announced?: ServiceExtras | null;
-  /** What is told of a task that is not finished. */
+  /** What is told of a task beyond the page. */
   progress?: (task: TaskRecord) => TaskProgress;
   /** Less than the balance, if a budget of the key ends sooner: millionths of a credit, and why. */
   budget?: (keyId: string, now: number) => { leftMicro: number; why: string } | null;
@@ -279,7 +279,7 @@ export class World {
     const { refund } = this.settings.switches;
     const owed = task.outcome === "failed" && !task.refunded && isFinal(task, now);
     if (refund.at === "seen" && owed) changes.push(refundOf(task, refund));
-    const progress = task.outcome === null ? this.settings.progress?.(task) : undefined;
+    const progress = this.settings.progress?.(task);
     return succeed(taskView(task, now, () => this.outputUrls(now, task), progress));
   }
 
