@@ -1,4 +1,4 @@
-import { type ErrorFacts, errorFacts, errorWords } from "../api/error-words.js";
+import { type ErrorFacts, errorFacts, errorWords, isOfModel } from "../api/error-words.js";
 import { isStated, meaningOf, type Refusal, refusingStatuses, rowOf } from "../api/errors.js";
 import { addressesIn, contentOf, outputsIn } from "../api/reading.js";
 import { serviceTime } from "../api/times.js";
@@ -21,7 +21,14 @@ export type GenerateOutcome =
       remaining: Credits | null;
     }
   /** `isStated`: the answer has a documented error code for its stop. */
-  | ({ kind: "refused"; status: number; stop: Refusal; isStated: boolean } & ErrorFacts)
+  | ({
+      kind: "refused";
+      status: number;
+      stop: Refusal;
+      isStated: boolean;
+      /** It is about the queue of this model alone: what its `Retry-After` says, if anything. */
+      ofModel?: { retryAfter: string | null };
+    } & ErrorFacts)
   | ({ kind: "rejected"; status: number } & ErrorFacts)
   | { kind: "not_sent"; reason: string }
   /** `code` is the service's own, from a complete answer. */
@@ -42,7 +49,16 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
     : true;
   if (submit === "rejected" && isClear) return { kind: "rejected", status: reply.status, ...facts };
   if (submit === "refused" && stop !== null)
-    return { kind: "refused", status: reply.status, stop, isStated: isStated(stop, facts.code), ...facts };
+    return {
+      kind: "refused",
+      status: reply.status,
+      stop,
+      isStated: isStated(stop, facts.code),
+      ...(stop === "pause" && isOfModel(body)
+        ? { ofModel: { retryAfter: reply.headers["retry-after"] ?? null } }
+        : {}),
+      ...facts,
+    };
   return {
     kind: "unknown",
     reason: `answer ${answerText(reply)}`,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
-import { backoffMsMax } from "../core/again.js";
+import { backoffMsMax, retryAfterMs } from "../core/again.js";
 import { priceGroup } from "../core/identity.js";
 import type { LaneAnswer, ServiceSign } from "../core/pace/lanes.js";
 import type { Attempt, Conclusion } from "../core/ports/attempt.js";
@@ -12,6 +12,9 @@ import { conclude, conclusionOf, refusalText } from "./conclude.js";
 import { requestRejected } from "./fail.js";
 import type { Session } from "./ports.js";
 import { repeatKey } from "./repeat-key.js";
+
+/** How long a model rests whose queue is full, if the service does not say (ms). */
+const restMs = 10_000;
 
 /**
  * One paid request, in the order that keeps promise P1: the intent is in the account's spend log, in the database and in
@@ -26,6 +29,11 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   if (item.state !== "planned") {
     await session.ports.accounts.release(ticket);
     return null;
+  }
+  const rest = gate.restsUntil(item.model);
+  if (rest !== null) {
+    await store.reschedule(item.id, rest);
+    return putOff(session, ticket);
   }
   const handedOn = await chains.inputsOf(item);
   const inputs = handedOn === null ? null : await publishing.inputsOf(item, handedOn);
@@ -64,6 +72,12 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   if (isDoubted) await store.reschedule(item.id, clock.now() + backoffMsMax);
   if (concluded.event === "unanswered") gate.settling.lost(attempt.spendLogId);
   await learnPrice(session, item, concluded);
+  if (outcome.kind === "refused" && outcome.ofModel) {
+    const { retryAfter } = outcome.ofModel;
+    const stated = retryAfter === null ? null : retryAfterMs({ "retry-after": retryAfter }, clock.now());
+    gate.rest(item.model, stated ?? restMs);
+    await store.reschedule(item.id, clock.now() + (stated ?? restMs));
+  }
   await report(session, item, outcome);
   const sign = signOf(outcome);
   return sign === null ? null : { sentAt: beganAt, at, sign };
@@ -71,7 +85,8 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
 
 export function signOf(outcome: GenerateOutcome): ServiceSign | null {
   if (outcome.kind === "not_sent") return null;
-  const isTrouble = outcome.kind === "unknown" || (outcome.kind === "refused" && outcome.stop === "pause");
+  const isPause = outcome.kind === "refused" && outcome.stop === "pause" && !outcome.ofModel;
+  const isTrouble = outcome.kind === "unknown" || isPause;
   return isTrouble ? "trouble" : "good";
 }
 
@@ -156,6 +171,6 @@ export async function report(session: Session, item: Item, outcome: GenerateOutc
   }
   gate.reached();
   if (outcome.kind === "accepted") gate.breaker.accepted(item.model);
-  if (outcome.kind === "refused") gate.refused(outcome.stop, refusalText(outcome));
+  if (outcome.kind === "refused" && !outcome.ofModel) gate.refused(outcome.stop, refusalText(outcome));
   if (outcome.kind === "rejected") await requestRejected(session, item, outcome);
 }
