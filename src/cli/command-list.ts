@@ -603,8 +603,8 @@ export const commandList: readonly CommandDefinition[] = [
     name: "schema",
     group: "Service and settings",
     describe:
-      "print the JSON Schema of what --json, --events and other outputs hold; without a name, list them",
-    positionals: [{ name: "name", describe: "the document, such as status or event" }],
+      "print the JSON Schema of what --json, --events and other outputs hold, or of a models file; without a name, list them",
+    positionals: [{ name: "name", describe: "the document, such as status, event or models-file" }],
     examples: ["bulkgen schema", "bulkgen schema status"],
     load: async () => (await import("./commands/schema.js")).schema,
   },
