@@ -18,7 +18,10 @@ test.each(readdirSync(examples))("the schema for editors takes examples/models/%
 const model = { key: "a", provider: "v", category: "image" };
 test.each([
   ["a kind that does not exist", { providers: { v: { kind: "opanai" } }, models: [model] }],
-  ["a field of another kind of provider", { providers: { v: { kind: "openai", browser: "x" } }, models: [model] }],
+  [
+    "a field of another kind of provider",
+    { providers: { v: { kind: "openai", browser: "x" } }, models: [model] },
+  ],
   ["a misspelled field of a model", { models: [{ ...model, categorie: "image" }] }],
   ["no models", { models: [] }],
   ["a price that is a text", { models: [{ ...model, credits: "4" }] }],
