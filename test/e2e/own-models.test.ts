@@ -117,3 +117,20 @@ models:
   for (const id of ["a", "b", "c", "d", "e", "f"]) expect(upstream.times(`Kite ${id}`)).toBe(1);
   await upstream.stop();
 });
+
+test("local files are given to a service that takes them, and its outputs are inputs of other rows", async () => {
+  const at = newPlace();
+  const { pixel } = await import("../upstreams/comfyui.js");
+  at.write("photos/cup.png", pixel);
+  at.write(
+    "models.yaml",
+    `models:
+  - { key: copy, provider: { kind: command }, category: image, input: image, command: [cp, "{{ image }}", "{{ out }}.png"] }
+`,
+  );
+  at.write("set.csv", "id,model,image_url\na,copy,photos/cup.png\nb,copy,@a\n");
+  await run(at, ["trust", "--models", "models.yaml", "--yes"]);
+  const ended = await run(at, ["run", "set.csv", "--models", "models.yaml", "--yes", "--json"]);
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(JSON.parse(ended.stdout).counts).toMatchObject({ archived: 2 });
+});
