@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-export function freshFolder(): string {
+function freshFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-serve-")));
   afterwards(() => rmSync(folder, { recursive: true, force: true }));
   return folder;

@@ -99,7 +99,7 @@ export function providerEnv(
 }
 
 /** The folder of the service's state in a workspace. */
-export function serviceFolder({ serviceFile }: Pick<Workspace, "serviceFile">): string {
+function serviceFolder({ serviceFile }: Pick<Workspace, "serviceFile">): string {
   return join(dirname(serviceFile), "service");
 }
 
