@@ -41,6 +41,8 @@ export interface Service {
    * Throws ServiceError.
    */
   putInput(file: { path: string; type: string }): Promise<{ url: string; until: number | null }>;
+  /** Asks the service to stop a task, if it announces that; whether it has, the task tells. Throws ServiceError. */
+  cancelTask(taskId: string): Promise<void>;
   /** Throws ServiceError. */
   models(filter?: ModelFilter): Promise<ModelList>;
   /** Throws ServiceError. */
@@ -170,6 +172,11 @@ export function openService(send: Send, options: ServiceOptions): Service {
       const path = taskPath(taskId);
       const asked: ApiRequest = { endpoint: "task", method: "GET", path, timeoutMs: timeoutMs.task };
       return (await read(asked, (body) => readTask(body, taskId, options.baseUrl), request, reading)).record;
+    },
+    cancelTask: async (taskId) => {
+      const path = `${taskPath(taskId)}/cancel`;
+      const asked: ApiRequest = { endpoint: "task", method: "POST", path, timeoutMs: timeoutMs.task };
+      await read(asked, (body) => ({ record: body, odd: [] }), request, reading);
     },
     putInput: async (file) => {
       // It counts as a request that costs nothing, like a look at the models.
