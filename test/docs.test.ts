@@ -252,9 +252,9 @@ describe("docs/architecture.md", () => {
       .filter(([room]) => existsSync(`src/${room}`))
       .map(([room, rank]) => ({ rank, room, order: folders[room] ?? [] }));
     expect(rooms).toEqual(real);
-    const aside = ["service", "sandbox", "providers"];
+    const aside = ["service", "sandbox", "providers", "serve"];
     for (const room of aside) {
-      const order = new RegExp(`\\s\`${room}\` is [^:]*:([\\s\\S]*?)\\.\\s`).exec(text)?.[1] ?? "";
+      const order = new RegExp(`\\s\`${room}\` is [^:]*:((?:[^.]|\`\\.\`)*?)\\.\\s`).exec(text)?.[1] ?? "";
       expect(codes(order), room).toEqual(folders[room]);
     }
     const all = [...rooms.map(({ room }) => room), ...aside];

@@ -16,6 +16,12 @@ export function errorFacts(body: unknown): ErrorFacts {
   return { code, message: text(nested["message"]) ?? text(top["message"]) ?? wordsBeside(code, body) };
 }
 
+/** Whether a refusal is about one model's queue alone, as a service may say with its 429. */
+export function isOfModel(body: unknown): boolean {
+  const top = unwrapped(body);
+  return (asRecord(top["error"])["scope"] ?? top["scope"]) === "model";
+}
+
 /** What an error body says besides its code. */
 function wordsBeside(code: string | null, body: unknown): string | null {
   const words = wordsIn(body);

@@ -1,4 +1,4 @@
-import { type ErrorFacts, errorFacts, errorWords } from "../api/error-words.js";
+import { type ErrorFacts, errorFacts, errorWords, isOfModel } from "../api/error-words.js";
 import { isStated, meaningOf, type Refusal, refusingStatuses, rowOf } from "../api/errors.js";
 import { addressesIn, contentOf, outputsIn } from "../api/reading.js";
 import { serviceTime } from "../api/times.js";
@@ -21,7 +21,14 @@ export type GenerateOutcome =
       remaining: Credits | null;
     }
   /** `isStated`: the answer has a documented error code for its stop. */
-  | ({ kind: "refused"; status: number; stop: Refusal; isStated: boolean } & ErrorFacts)
+  | ({
+      kind: "refused";
+      status: number;
+      stop: Refusal;
+      isStated: boolean;
+      /** It is about the queue of this model alone: what its `Retry-After` says, if anything. */
+      ofModel?: { retryAfter: string | null };
+    } & ErrorFacts)
   | ({ kind: "rejected"; status: number } & ErrorFacts)
   | { kind: "not_sent"; reason: string }
   /** `code` is the service's own, from a complete answer. */
@@ -42,7 +49,16 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
     : true;
   if (submit === "rejected" && isClear) return { kind: "rejected", status: reply.status, ...facts };
   if (submit === "refused" && stop !== null)
-    return { kind: "refused", status: reply.status, stop, isStated: isStated(stop, facts.code), ...facts };
+    return {
+      kind: "refused",
+      status: reply.status,
+      stop,
+      isStated: isStated(stop, facts.code),
+      ...(stop === "pause" && isOfModel(body)
+        ? { ofModel: { retryAfter: reply.headers["retry-after"] ?? null } }
+        : {}),
+      ...facts,
+    };
   return {
     kind: "unknown",
     reason: `answer ${answerText(reply)}`,
@@ -101,14 +117,19 @@ function isShort(value: unknown): value is string {
 
 /** What an answer to a poll means. An answer that says nothing about the task leaves it alive. */
 export type TaskOutcome =
-  /** `ageMs` is the time since the task was created, by the service's clock; null if the service does not say. */
-  | { kind: "processing"; ageMs: number | null }
+  /**
+   * `ageMs` is the time since the task was created, or since it was begun if the service says when, by the service's clock; null
+   * if the service does not say. `queued`: it has not begun, and about so many ms are before it, if the service knows.
+   */
+  | { kind: "processing"; ageMs: number | null; queued?: { aheadMs: number | null } }
   | {
       kind: "completed";
       urls: string[];
       /** Null if the service does not say. */
       charged: Credits | null;
       createdAt: string;
+      /** When it was begun, of a service with a queue. */
+      startedAt?: string;
       completedAt: string | null;
       /** Malformed fields, which were ignored. */
       odd: string[];
@@ -183,11 +204,11 @@ function outcomeOf(
   const isOver = status === "completed" || (!isKnown && completedAt !== null && isNamed);
   if (!isOver) {
     if (status === null) return null;
-    const createdAt = timeIn(timeText(record["created_at"]));
-    return {
-      kind: "processing",
-      ageMs: servedAt === null || createdAt === null ? null : servedAt - createdAt,
-    };
+    const { position, ahead_ms: aheadMs } = asRecord(record["queue"]);
+    if (typeof position === "number")
+      return { kind: "processing", ageMs: 0, queued: { aheadMs: asMs(aheadMs) } };
+    const begunAt = timeIn(timeText(record["started_at"]) ?? timeText(record["created_at"]));
+    return { kind: "processing", ageMs: servedAt === null || begunAt === null ? null : servedAt - begunAt };
   }
   const odd = [
     ...(["created_at", "completed_at"] as const).filter(
@@ -200,11 +221,16 @@ function outcomeOf(
     kind: "completed",
     urls,
     createdAt: timeText(record["created_at"]) ?? "",
+    ...(timeText(record["started_at"]) === null ? {} : { startedAt: String(record["started_at"]) }),
     charged,
     completedAt,
     odd,
     ...(urls.length > 0 ? {} : { unusable: endedWithout(record, status) }),
   };
+}
+
+function asMs(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
 }
 
 /** Null without a readable status. */

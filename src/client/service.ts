@@ -43,7 +43,7 @@ export interface Service {
   /** GET me once, with the slot that was reserved for it. Returns the answer as it came. */
   probe(ticket: Ticket): Promise<Reply>;
   /** What it can do beyond its page, by its last answer to GET me. */
-  readonly announced: Announced;
+  announced(): Announced;
   /** The service's time, known from its answers. */
   readonly time: ServiceClock;
   /** Until when the service has asked, with a refusal or a failure, to be left alone (UTC ms); 0 if it has not. */
@@ -136,7 +136,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
     pausedUntil() {
       return pause.until;
     },
-    get announced() {
+    announced() {
       return able;
     },
     generate: async (body, ticket, repeatKey) =>

@@ -1,5 +1,7 @@
+import { isOfModel } from "../api/error-words.js";
 import { meaningOf } from "../api/errors.js";
 import { keyRemover } from "../api/key.js";
+import { parseJson } from "../api/values.js";
 import type { Clock } from "../clock.js";
 import { retryAfterMs, retryAfterMsMax, statedRetryAfterMs } from "../core/again.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
@@ -101,7 +103,7 @@ async function recordReply(pacing: PacingOptions, ticket: Ticket, reply: Reply):
   if (reply.kind !== "answer") return;
   const isRefused = meaningOf(reply.status).stop === "pause";
   await accounts.answered(ticket, isRefused);
-  if (!isRefused) return;
+  if (!isRefused || isOfModel(parseJson(reply.body))) return;
   const ms = retryAfterMs(reply.headers, clock.now());
   if ((statedRetryAfterMs(reply.headers, clock.now()) ?? 0) > retryAfterMsMax)
     pacing.log?.warn(

@@ -55,7 +55,7 @@ export interface MediaFile {
 }
 
 /** One generation, complete in itself. */
-export interface Job {
+export interface ProviderJob {
   /** A lower-case UUID, which is also the task's id. */
   id: string;
   model: ModelSettings;
@@ -72,7 +72,7 @@ export interface Job {
  * One finished file: bytes, a file in the job's folder, or an address to fetch it from. Headers go to that address only; a
  * provider's key is among them only if the provider asks for it there.
  */
-export type Output =
+export type JobOutput =
   | { bytes: Uint8Array }
   | { path: string }
   | { url: string; headers?: Record<string, string> };
@@ -84,7 +84,7 @@ export interface Cost {
 }
 
 export interface Done {
-  outputs: Output[];
+  outputs: JobOutput[];
   /** The provider's name for the job, if it has one. */
   ref?: string;
   cost?: Cost;
@@ -115,7 +115,7 @@ export interface Sent {
 }
 
 /**
- * A way to get jobs done. `submit` and `poll` throw `Refused` and `Later`. Anything else that `submit` throws means that nobody
+ * A way to get jobs done. `submit` and `poll` throw `JobRefused` and `JobLater`. Anything else that `submit` throws means that nobody
  * knows whether the job was accepted; anything else that `poll` throws means that the job is asked for again later.
  */
 export interface Provider {
@@ -125,10 +125,10 @@ export interface Provider {
    */
   readonly repeatable: "yes" | "by id" | "no";
   /** Sends one request that may cost money, never twice. */
-  submit(job: Job, signal: AbortSignal): Promise<Done | Accepted>;
+  submit(job: ProviderJob, signal: AbortSignal): Promise<Done | Accepted>;
   poll?(resume: Json, signal: AbortSignal): Promise<Done | Running>;
   /** What became of a submit without an answer; null if the provider certainly never got it. Throws if nobody can tell (yet). */
-  find?(job: Job, signal: AbortSignal, sent: Sent): Promise<Accepted | null>;
+  find?(job: ProviderJob, signal: AbortSignal, sent: Sent): Promise<Accepted | null>;
   /** Asks the provider to stop; `billed` is null if it does not say. */
   cancel?(resume: Json, signal: AbortSignal): Promise<{ billed: boolean | null }>;
   /**
@@ -142,8 +142,8 @@ export interface Provider {
 export type RefusalKind = "moderation" | "input" | "parameter" | "provider";
 
 /** The provider's own word that a job has failed for good. The message is shown to clients: no key, no path of this machine. */
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class JobRefused extends Error {
+  override readonly name = "JobRefused";
 
   constructor(
     readonly kind: RefusalKind,
@@ -156,8 +156,8 @@ export class Refused extends Error {
 }
 
 /** The job was certainly not accepted, and may be sent again after a while. */
-export class Later extends Error {
-  override readonly name = "Later";
+export class JobLater extends Error {
+  override readonly name = "JobLater";
 
   constructor(
     message: string,

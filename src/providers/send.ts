@@ -2,7 +2,7 @@ import zlib from "node:zlib";
 import { Agent, errors, Pool } from "undici";
 import type { Clock } from "../clock.js";
 import { shortText } from "../text/terminal.js";
-import { Later, Refused } from "./provider.js";
+import { JobLater, JobRefused } from "./provider.js";
 
 /**
  * One HTTP request to a provider, once: no retry, no redirect. A paid request gets a connection of its own, so that it never
@@ -26,7 +26,7 @@ export interface ProviderAnswer {
 }
 
 export interface Sender {
-  /** A request that may cost money. Throws `Later` if it certainly never left, and `Refused` if it never can. */
+  /** A request that may cost money. Throws `JobLater` if it certainly never left, and `JobRefused` if it never can. */
   pay(question: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
   /** A request that costs nothing. Throws plain errors only. */
   ask(question: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
@@ -83,7 +83,7 @@ export function openSender({ clock, key }: { clock: Clock; key(): string | null 
 
   return {
     async pay(question, signal) {
-      if (signal.aborted) throw new Later("stopped before the request was sent", 0, "job");
+      if (signal.aborted) throw new JobLater("stopped before the request was sent", 0, "job");
       const own = new Pool(question.url.origin, { ...options, connections: 1 });
       let isConnected = false;
       own.on("connect", () => {
@@ -95,8 +95,8 @@ export function openSender({ clock, key }: { clock: Clock; key(): string | null 
         if (isConnected) throw error;
         const why = fromProvider((error as Error).message, key());
         if (error instanceof errors.InvalidArgumentError)
-          throw new Refused("provider", `the request cannot be sent: ${why}`, false);
-        throw new Later(`the request was not sent: ${why}`, unreachableMs, "provider");
+          throw new JobRefused("provider", `the request cannot be sent: ${why}`, false);
+        throw new JobLater(`the request was not sent: ${why}`, unreachableMs, "provider");
       } finally {
         await own.destroy();
       }

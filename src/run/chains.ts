@@ -72,6 +72,20 @@ export class Chains {
     return this.waiting.has(itemId);
   }
 
+  /**
+   * Whether inputs that were sent earlier can be sent as they were: each is as the row gives it, or the address of another item's
+   * output that has not expired.
+   */
+  async canSendAgain({ id, inputs }: Item, sent: Readonly<Record<string, unknown>>): Promise<boolean> {
+    const parents = await this.ports.store.parentsOf(id);
+    return Object.entries(inputs).every(([field, value]) => {
+      if (!isReference(value)) return sent[field] === value;
+      const parent = parents.find((each) => each.field === field);
+      const { url = null, addressedAt } = parent ?? {};
+      return url !== null && url === sent[field] && this.isFresh({ url, addressedAt: addressedAt ?? null });
+    });
+  }
+
   /** The inputs to send. Null if a parent has no URL that can be sent: then the item is blocked again. */
   async inputsOf({ id, inputs }: Item): Promise<Item["inputs"] | null> {
     const references = Object.entries(inputs).filter(([, value]) => isReference(value));

@@ -91,20 +91,24 @@ async function takeAnswer(
   if (outcome) await adoptAnswer(ports, item, attempt, outcome, "its answer is in the receipts");
 }
 
-/** An answer that came by another way than to its own request. Nothing is changed if it names no task, or that of another item. */
+/**
+ * An answer that came by another way than to its own request. Nothing is changed, and false returned, if it names no task or that
+ * of another item.
+ */
 export async function adoptAnswer(
   { store, spendLog }: Pick<RunPorts, "store" | "spendLog">,
   item: Item,
   attempt: Attempt,
   { taskId, charged = item.price }: AttemptOutcome,
   note: string,
-): Promise<void> {
-  if (taskId === undefined || (await store.find(taskId)).length > 0) return;
+): Promise<boolean> {
+  if (taskId === undefined || (await store.find(taskId)).length > 0) return false;
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.spendLogId !== null)
     await spendLog.answered(attempt.spendLogId, { outcome: "accepted", charged, taskId });
   if (item.state === "unknown") await store.giveVerdict(item.id, "charged", note);
   await store.adopt(item.id, { taskId, charged, attempt: attempt.id });
+  return true;
 }
 
 /** Adds to the spend log what only the workspace knows, because the process ended between the two writes. */

@@ -59,11 +59,15 @@ export async function learn(
   outcome: Extract<TaskOutcome, { kind: "completed" }>,
 ): Promise<void> {
   const group = priceGroup(item);
-  const ms = durationOf(outcome, {
-    sentAt: attempt.intendedAt,
-    unfinishedAt: item.seenAt,
-    seenAt: clock.now(),
-  });
+  const began = outcome.startedAt ?? outcome.createdAt;
+  const ms = durationOf(
+    { ...outcome, createdAt: began },
+    {
+      sentAt: attempt.intendedAt,
+      unfinishedAt: item.seenAt,
+      seenAt: clock.now(),
+    },
+  );
   if (ms === null) return paces.forget(group, item.id);
   paces.finished(group, item.id, ms);
   await accounts.lasted(accountId, { model: item.model, group }, ms);

@@ -77,8 +77,7 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   const paces = new DurationEstimates();
   const { id, options } = session.settings.run;
   await recover(session.ports, id);
-  // A service that tells what became of a repeated request needs no counters read.
-  if (!(await new Repeats(session).step()).isWaiting) await session.gate.settling.judge();
+  await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
   await session.ports.store.publishAgain(id);
   await session.ports.store.canaries(id, options.canary === true);
@@ -119,7 +118,11 @@ class Loop {
     this.bell = ports.bell;
     this.savedRequests = { number: gate.requests, at: Number.NEGATIVE_INFINITY };
     this.waiting = new WaitingList(ports, settings.run.id);
-    this.repeats = new Repeats(session);
+    this.repeats = new Repeats(
+      session,
+      () => this.debt,
+      (answer) => this.lanesInUse.answered(answer),
+    );
     this.polling = new Polling(session, paces);
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));

@@ -10,6 +10,7 @@ import {
   overdueInterval,
   pollInterval,
   pollSpacing,
+  queuedInterval,
   windowPassed,
 } from "../core/pace/poll.js";
 import type { Attempt } from "../core/ports/attempt.js";
@@ -185,6 +186,11 @@ export class Polling {
     const began = { at: attempt.answeredAt ?? attempt.intendedAt, sentAt: attempt.sentAt };
     const age = service.time.taskAge(began, unfinished?.ageMs ?? null);
     const seen = unfinished ? { seenAt: now } : {};
+    if (unfinished?.queued && item.state !== "ready") {
+      // Its time has not begun.
+      await store.reschedule(item.id, now + queuedInterval(unfinished.queued.aheadMs), { note, ...seen });
+      return;
+    }
     if (unfinished) this.paces.unfinished(priceGroup(item), item.id, age);
     if (item.state === "processing" && this.isTelling(poll, outcome) && windowPassed(age)) {
       this.session.gate.prices.seen(item, null);

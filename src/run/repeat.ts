@@ -1,10 +1,14 @@
 import { backoffMs } from "../core/again.js";
+import { priceGroup } from "../core/identity.js";
+import type { LaneAnswer } from "../core/pace/lanes.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
+import { isOpen } from "../core/stop.js";
 import { adoptAnswer, conclusionOf } from "./conclude.js";
 import type { Session } from "./ports.js";
 import { repeatKey } from "./repeat-key.js";
-import { bodyHash } from "./submit.js";
+import { bodyHash, learnPrice, report, signOf, writeReceipt } from "./submit.js";
+import type { Debt } from "./waiting.js";
 
 /** How often a request is repeated before the key's counters have to settle it. */
 const repeatsMax = 12;
@@ -18,14 +22,20 @@ export class Repeats {
   /** By item: how often it was tried, and when it is tried next (monotonic ms). */
   private readonly tries = new Map<number, { count: number; nextAt: number }>();
 
-  constructor(private readonly session: Session) {}
+  constructor(
+    private readonly session: Session,
+    private readonly debt: () => Debt,
+    /** Told how the service does. */
+    private readonly answered: (answer: LaneAnswer) => void,
+  ) {}
 
   /** Repeats what is due. `isWaiting`: more answers may come this way, so that the counters can wait. */
   async step(): Promise<{ isWaiting: boolean; answered: number }> {
-    const { store, service } = this.session.ports;
+    const { store } = this.session.ports;
     let isWaiting = false;
     let answered = 0;
-    if (service.announced.repeatsMs === 0) return { isWaiting, answered };
+    // A request that never arrived is bought now, so it needs what every purchase needs.
+    if (!this.mayBuy) return { isWaiting, answered };
     for (const item of await store.interrupted()) {
       if (item.state !== "unknown") continue;
       const attempt = await store.attempt(item.id);
@@ -35,6 +45,11 @@ export class Repeats {
       isWaiting ||= done === "waits";
     }
     return { isWaiting, answered };
+  }
+
+  private get mayBuy(): boolean {
+    const { ports, gate } = this.session;
+    return ports.service.announced().repeatsMs > 0 && isOpen("submit", gate.stops);
   }
 
   /** When the next one is due (UTC ms); null if none is. */
@@ -47,49 +62,61 @@ export class Repeats {
   private async mayRepeat(item: Item, attempt: Attempt): Promise<boolean> {
     const { service, spendLog } = this.session.ports;
     const { earliest } = service.time.now;
-    const isOld = earliest - attempt.sentAt >= service.announced.repeatsMs;
+    const isOld = earliest - attempt.sentAt >= service.announced().repeatsMs;
     const isTired = (this.tries.get(item.id)?.count ?? 0) >= repeatsMax;
     const entry = attempt.spendLogId === null ? null : await spendLog.entry(attempt.spendLogId);
-    if (!isOld && !isTired && attempt.outcome === "unanswered" && entry?.ownKey) return true;
+    const { settings, gate } = this.session;
+    const isDear = gate.prices.isBelow({ group: priceGroup(item), price: item.price });
+    const isOurs = item.runId === settings.run.id && entry?.ownKey === true;
+    if (isOurs && !isDear && !isOld && !isTired && attempt.outcome === "unanswered") return true;
     this.tries.delete(item.id);
     return false;
   }
 
   private async repeated(item: Item, attempt: Attempt): Promise<"answered" | "waits" | "given up"> {
-    const { accounts, accountId, fingerprint, lanes, service, receipts, store, clock } = this.session.ports;
+    const { ports, chains, gate } = this.session;
+    const { accounts, accountId, fingerprint, lanes, service, receipts, store, clock } = ports;
     const { count, nextAt } = this.tries.get(item.id) ?? { count: 0, nextAt: clock.monotonic() };
     if (clock.monotonic() < nextAt) return "waits";
     const run = await store.run(attempt.runId);
     const body = run && (await receipts.requestOf(run, item, attempt));
     // Without the very same body it would be another request.
-    if (!run || !body || bodyHash(body) !== attempt.bodySha256) {
+    const isSame = body !== null && bodyHash(body) === attempt.bodySha256;
+    if (!run || !body || !isSame || !(await chains.canSendAgain(item, JSON.parse(body)))) {
       this.tries.set(item.id, { count: repeatsMax, nextAt });
       return "given up";
     }
+    const caller = { accountId, fingerprint };
     const lane = lanes.take();
     if (lane === null) return "waits";
     try {
-      const { ticket } = await accounts.reserve({ accountId, fingerprint }, "generate");
-      if (!ticket) return "waits";
-      const answer = conclusionOf(
-        await service.generate(body, ticket, repeatKey(item, attempt)),
-        clock.now(),
-      );
-      this.session.gate.requests++;
-      if (answer.event !== "accepted") {
-        this.tries.set(item.id, { count: count + 1, nextAt: clock.monotonic() + backoffMs(count + 1) });
+      if (!gate.prices.trying(item)) return "waits";
+      const { ticket } = await accounts.reserve(caller, "generate", this.debt().grow());
+      const isSilent = gate.reach.silentUntil > clock.now();
+      if (!ticket || isSilent) {
+        if (ticket) await accounts.release(ticket);
+        this.debt().shrink();
+        gate.prices.refused(item);
         return "waits";
       }
-      await receipts.answer(run, item, attempt, answer);
-      await adoptAnswer(
-        this.session.ports,
-        item,
-        attempt,
-        answer.outcome,
-        "it was repeated, and its task told",
-      );
-      this.tries.delete(item.id);
-      return "answered";
+      const sentAt = clock.monotonic();
+      const outcome = await service.generate(body, ticket, repeatKey(item, attempt));
+      const sign = signOf(outcome);
+      if (sign !== null) this.answered({ sentAt, at: clock.monotonic(), sign });
+      const answer = conclusionOf(outcome, clock.now());
+      gate.requests++;
+      await learnPrice(this.session, item, answer);
+      if (outcome.kind !== "rejected") await report(this.session, item, outcome);
+      if (answer.event === "accepted") {
+        await writeReceipt(this.session, run, item, attempt, answer);
+        if (await adoptAnswer(ports, item, attempt, answer.outcome, "its request was repeated")) {
+          this.tries.delete(item.id);
+          gate.settling.found(attempt.spendLogId);
+          return "answered";
+        }
+      }
+      this.tries.set(item.id, { count: count + 1, nextAt: clock.monotonic() + backoffMs(count + 1) });
+      return "waits";
     } finally {
       lane.release();
     }

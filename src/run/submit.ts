@@ -1,17 +1,20 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
-import { backoffMsMax } from "../core/again.js";
+import { backoffMsMax, retryAfterMs } from "../core/again.js";
 import { priceGroup } from "../core/identity.js";
 import type { LaneAnswer, ServiceSign } from "../core/pace/lanes.js";
 import type { Attempt, Conclusion } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
-import type { Item } from "../core/ports/store.js";
+import type { Item, Run } from "../core/ports/store.js";
 import { blamed } from "./blame.js";
 import { conclude, conclusionOf, refusalText } from "./conclude.js";
 import { requestRejected } from "./fail.js";
 import type { Session } from "./ports.js";
 import { repeatKey } from "./repeat-key.js";
+
+/** How long a model rests whose queue is full, if the service does not say (ms). */
+const restMs = 10_000;
 
 /**
  * One paid request, in the order that keeps promise P1: the intent is in the account's spend log, in the database and in
@@ -26,6 +29,11 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   if (item.state !== "planned") {
     await session.ports.accounts.release(ticket);
     return null;
+  }
+  const rest = gate.restsUntil(item.model);
+  if (rest !== null) {
+    await store.reschedule(item.id, rest);
+    return putOff(session, ticket);
   }
   const handedOn = await chains.inputsOf(item);
   const inputs = handedOn === null ? null : await publishing.inputsOf(item, handedOn);
@@ -51,27 +59,34 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const beganAt = clock.monotonic();
   const answer = await service.generate(body, ticket, repeatKey(item, attempt));
   const at = clock.monotonic();
-  await writeReceipt(session, item, attempt, conclusionOf(answer, clock.now()));
+  await writeReceipt(session, settings.run, item, attempt, conclusionOf(answer, clock.now()));
   const outcome = await blamed(session.ports, answer, item, gate.doubted);
   const answered = conclusionOf(outcome, clock.now());
   if (outcome !== answer) {
     // GET me was asked.
     session.gate.requests++;
-    await writeReceipt(session, item, attempt, answered);
+    await writeReceipt(session, settings.run, item, attempt, answered);
   }
   const concluded = await conclude(session.ports, attempt, answered);
   const isDoubted = outcome !== answer && outcome.kind === "refused" && outcome.stop === "pause";
   if (isDoubted) await store.reschedule(item.id, clock.now() + backoffMsMax);
   if (concluded.event === "unanswered") gate.settling.lost(attempt.spendLogId);
   await learnPrice(session, item, concluded);
+  if (outcome.kind === "refused" && outcome.ofModel) {
+    const { retryAfter } = outcome.ofModel;
+    const stated = retryAfter === null ? null : retryAfterMs({ "retry-after": retryAfter }, clock.now());
+    gate.rest(item.model, stated ?? restMs);
+    await store.reschedule(item.id, clock.now() + (stated ?? restMs));
+  }
   await report(session, item, outcome);
   const sign = signOf(outcome);
   return sign === null ? null : { sentAt: beganAt, at, sign };
 }
 
-function signOf(outcome: GenerateOutcome): ServiceSign | null {
+export function signOf(outcome: GenerateOutcome): ServiceSign | null {
   if (outcome.kind === "not_sent") return null;
-  const isTrouble = outcome.kind === "unknown" || (outcome.kind === "refused" && outcome.stop === "pause");
+  const isPause = outcome.kind === "refused" && outcome.stop === "pause" && !outcome.ofModel;
+  const isTrouble = outcome.kind === "unknown" || isPause;
   return isTrouble ? "trouble" : "good";
 }
 
@@ -120,20 +135,21 @@ async function callOff(
 }
 
 /** Writes the answer to the receipts. If the disk refuses it, the database still has the answer. */
-async function writeReceipt(
+export async function writeReceipt(
   session: Session,
+  run: Run,
   item: Item,
   attempt: Attempt,
   conclusion: Conclusion,
 ): Promise<void> {
-  await session.ports.receipts.answer(session.settings.run, item, attempt, conclusion).then(
+  await session.ports.receipts.answer(run, item, attempt, conclusion).then(
     () => session.gate.receiptWritten(null),
     (error: Error) => session.gate.receiptWritten(error),
   );
 }
 
 /** Compares the charge with the planned price, and stores it. */
-async function learnPrice(
+export async function learnPrice(
   { ports, gate: { prices, caps } }: Session,
   item: Item,
   { event, outcome: { charged, remaining } }: Conclusion,
@@ -147,7 +163,7 @@ async function learnPrice(
 }
 
 /** Reports to the gate what the answer means for the rest of the run. */
-async function report(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
+export async function report(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
   const { gate } = session;
   if (outcome.kind === "not_sent") return gate.missed(outcome.reason);
   if (outcome.kind === "unknown") {
@@ -155,6 +171,6 @@ async function report(session: Session, item: Item, outcome: GenerateOutcome): P
   }
   gate.reached();
   if (outcome.kind === "accepted") gate.breaker.accepted(item.model);
-  if (outcome.kind === "refused") gate.refused(outcome.stop, refusalText(outcome));
+  if (outcome.kind === "refused" && !outcome.ofModel) gate.refused(outcome.stop, refusalText(outcome));
   if (outcome.kind === "rejected") await requestRejected(session, item, outcome);
 }

@@ -5,7 +5,7 @@ import { creditsPerMonth } from "../service/state/default-account.js";
 import type { SqliteState } from "../service/state/sqlite-state.js";
 import { fromMicro, keyHash, periodMs, toMicro } from "../service/state/state.js";
 
-/** Keys of a served service: each has an account, a plan and budgets of its own. Only their hashes are kept. */
+/** ServedKeys of a served service: each has an account, a plan and budgets of its own. Only their hashes are kept. */
 
 const schema = `
 create index if not exists tasks_by_key on tasks (key_id, created_at);
@@ -50,7 +50,7 @@ function newKey(random: Random): string {
   return key;
 }
 
-export class Keys {
+export class ServedKeys {
   constructor(
     private readonly state: SqliteState,
     private readonly random: Random,

@@ -20,8 +20,8 @@ import { signingSecret } from "../service/state/default-account.js";
 import { SqliteState } from "../service/state/sqlite-state.js";
 import { repeatKeysKeptMs } from "../service/state/state.js";
 import { allSwitches } from "../service/state/switches.js";
-import type { Announced } from "../service/world/present.js";
-import { Keys } from "./keys.js";
+import type { ServiceExtras } from "../service/world/present.js";
+import { ServedKeys } from "./keys.js";
 import { type ModelsFile, readModelsFile } from "./models/models-file.js";
 import { inputAddressProblem } from "./works/inputs.js";
 import { Journal } from "./works/journal.js";
@@ -50,7 +50,7 @@ const reloadMs = 2_000;
 /** The service of a models file, without its socket. */
 export class OwnService {
   readonly state: SqliteState;
-  readonly keys: Keys;
+  readonly keys: ServedKeys;
   readonly works: Works;
   readonly journal: Journal;
   private readonly service: HostedService<StoredFile>;
@@ -78,7 +78,7 @@ export class OwnService {
     const inMemory = folder === ":memory:";
     this.state = new SqliteState(inMemory ? folder : join(folder, "state.db"), { durable: true });
     this.journal = new Journal(this.state);
-    this.keys = new Keys(this.state, random);
+    this.keys = new ServedKeys(this.state, random);
     this.keys.fillUp();
     const secret = this.state.transact(() => signingSecret(this.state, random));
     this.works = new Works({
@@ -214,7 +214,7 @@ export class OwnService {
     this.listed = new Map(this.models.models.map(({ listed }) => [listed.key, listed]));
   }
 
-  private announced(): Announced {
+  private announced(): ServiceExtras {
     const { credit } = this.models;
     return {
       name: "bulkgen serve",

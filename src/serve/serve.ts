@@ -16,7 +16,7 @@ import {
 } from "../service/http/http.js";
 import { OwnService, type OwnServiceOptions } from "./own-service.js";
 
-export interface ServeOptions extends OwnServiceOptions {
+export interface ServedOptions extends OwnServiceOptions {
   /** 127.0.0.1 by default. */
   host?: string;
   /** 0, the default, lets the system choose. */
@@ -35,7 +35,7 @@ export interface RunningService {
 }
 
 /** Serves a models file. Rejects with ModelsFileError, or when the port is taken or the state cannot be used. */
-export async function serveModels(options: ServeOptions): Promise<RunningService> {
+export async function serveModels(options: ServedOptions): Promise<RunningService> {
   const { host = "127.0.0.1", port = 0, tls, publicUrl } = options;
   let origin = publicUrl?.replace(/\/+$/, "") ?? "";
   const service = await OwnService.open(options, () => origin);
@@ -72,7 +72,7 @@ export async function serveModels(options: ServeOptions): Promise<RunningService
   };
 }
 
-function appOf(service: OwnService, { clock }: ServeOptions, host: string): Hono<HttpEnv> {
+function appOf(service: OwnService, { clock }: ServedOptions, host: string): Hono<HttpEnv> {
   const handlers: HttpHandlers = {
     async exchange(request) {
       const { status, headers, body } = written(await service.api(request));

@@ -16,6 +16,7 @@ const times = [
   "gallery",
   "view",
   "dashboard",
+  "banners",
 ];
 const counts = ["waiting", "chains", "hostile", "truncations", "quota"];
 /** Written in TypeScript, and compiled once for all of them. */

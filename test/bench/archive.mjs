@@ -4,17 +4,12 @@
 // build in dist/.
 //
 //   node test/bench/archive.mjs [--short]
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { median, newFolder, short, startService } from "./setup.mjs";
 
-const short = process.argv.includes("--short");
-const self = fileURLToPath(import.meta.url);
 const mebibyte = 2 ** 20;
 const rounds = short ? 1 : 7;
 const bytesARound = (short ? 8 : 256) * mebibyte;
@@ -53,29 +48,23 @@ function serve() {
 }
 
 async function measure() {
-  const server = fork(self, ["serve"]);
-  const [url] = await once(server, "message");
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-archive-"));
-  try {
-    const archive = await openOurs(url);
-    await compare("one output of", bytesARound, folder, {
-      ours: (name) => save(archive, url, folder, name, bytesARound),
-      bare: (name) => stream(`${url}/${bytesARound}`, join(folder, `${name}.bmp`)),
-    });
-    await compare(`${filesARound} outputs, ${atOnce} at once, together`, filesARound * smallBytes, folder, {
-      ours: (name) => many((n) => save(archive, url, join(folder, name), `${n}`, smallBytes)),
-      bare: (name) => {
-        mkdirSync(join(folder, name));
-        return many((n) => stream(`${url}/${smallBytes}`, join(folder, name, `${n}`)));
-      },
-    });
-    await memory(archive, url, folder);
-    await archive.close();
-    await archive.end();
-  } finally {
-    server.kill();
-    rmSync(folder, { recursive: true });
-  }
+  const url = await startService("archive");
+  const folder = newFolder("archive");
+  const archive = await openOurs(url);
+  await compare("one output of", bytesARound, folder, {
+    ours: (name) => save(archive, url, folder, name, bytesARound),
+    bare: (name) => stream(`${url}/${bytesARound}`, join(folder, `${name}.bmp`)),
+  });
+  await compare(`${filesARound} outputs, ${atOnce} at once, together`, filesARound * smallBytes, folder, {
+    ours: (name) => many((n) => save(archive, url, join(folder, name), `${n}`, smallBytes)),
+    bare: (name) => {
+      mkdirSync(join(folder, name));
+      return many((n) => stream(`${url}/${smallBytes}`, join(folder, name, `${n}`)));
+    },
+  });
+  await memory(archive, url, folder);
+  await archive.close();
+  await archive.end();
 }
 
 /** Ours and the bare way in turns. */
@@ -157,8 +146,4 @@ async function timed(act) {
   const start = process.hrtime.bigint();
   await act();
   return Number(process.hrtime.bigint() - start) / 1e6;
-}
-
-function median(values) {
-  return values.toSorted((a, b) => a - b)[values.length >> 1];
 }

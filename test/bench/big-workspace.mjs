@@ -4,40 +4,21 @@
  * written again under other names, by SQL on the real tables, for every archived item. Planned items are the same without
  * the rest. Only the archived files themselves are missing.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { ended, start, writeSheet } from "./setup.mjs";
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3");
-
-const benchKey = `svc_${"b".repeat(32)}`;
-
-/** What a command is started with in such a workspace. */
-export function environmentOf(folder, url) {
-  const own = { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: benchKey };
-  return { ...process.env, ...own, XDG_STATE_HOME: join(folder, "state"), HOME: folder };
-}
 
 /**
  * `archived` and `planned` items of one run that was interrupted, and `submitting` items whose answers were never read
  * because the process ended.
  */
-export async function makeBigWorkspace({ folder, url, main, archived, planned, submitting }) {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(
-    join(folder, "sheet.csv"),
-    `id,model,prompt\nfirst,plain-image,${promptOf(1)}\nsecond,plain-image,b\n`,
-  );
-  const words = [main, "run", "sheet.csv", "--yes", "--quiet"];
-  const run = spawn(process.execPath, words, {
-    cwd: folder,
-    env: environmentOf(folder, url),
-    stdio: "ignore",
-  });
-  const [code] = await once(run, "exit");
-  if (code !== 0) throw new Error(`the run that the workspace is made from ended with ${code}`);
+export async function makeBigWorkspace({ folder, url, archived, planned = 0, submitting = 0 }) {
+  const rows = [`first,plain-image,${promptOf(1)}`, "second,plain-image,b"];
+  writeSheet(join(folder, "sheet.csv"), "id,model,prompt", rows.length, (n) => rows[n]);
+  await ended(start(folder, url, ["run", "sheet.csv", "--yes", "--quiet"]));
   fillState(join(folder, ".bulkgen/state.db"), { archived, planned, submitting });
   fillSpendLog(join(folder, "state/bulkgen/accounts.db"), join(folder, ".bulkgen/state.db"));
   repeatLines(join(folder, "outputs/sheet/index.jsonl"), [archived], (line, n) => ({

@@ -17,7 +17,7 @@
  *   node test/bench/capacity.mjs [--items N]      items simulated for each line (default: 200000)
  *   node test/bench/capacity.mjs --measure        cycles of the queue a second on this machine
  */
-import { numberOf } from "./flags.mjs";
+import { numberOf } from "./setup.mjs";
 
 /** What was measured; the rest is computed from it. Items of 1 kB a second, by workers of 16 downloads. */
 const measured = {

@@ -6,24 +6,21 @@
  *
  *   node test/bench/dashboard.mjs [--short] [--items N]
  */
-import { fork, spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
-import { environmentOf, makeBigWorkspace } from "./big-workspace.mjs";
-import { numberOf } from "./flags.mjs";
+import { makeBigWorkspace } from "./big-workspace.mjs";
+import { environmentOf, main, median, newFolder, numberOf, short, start, startService } from "./setup.mjs";
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3");
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 200 : 100_000);
 const runs = 100;
 const rounds = short ? 1 : 5;
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
 const assets = fileURLToPath(new URL("../../dist/page/dashboard/assets/", import.meta.url));
 const browserFile = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
@@ -31,23 +28,15 @@ if (existsSync(browserFile)) await bench();
 else console.log("no Chromium here: nothing was measured");
 
 async function bench() {
-  const service = fork(fileURLToPath(new URL("throughput.mjs", import.meta.url)), ["serve"]);
-  const [url] = await once(service, "message");
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-dashboard-"));
+  const url = await startService();
+  const folder = newFolder("dashboard");
   const browser = await chromium.launch({ executablePath: browserFile, args: ["--no-sandbox"] });
   const served = [];
   try {
     const places = { small: join(folder, "small"), big: join(folder, "big") };
-    await makeBigWorkspace({ folder: places.small, url, main, archived: 10, planned: 10, submitting: 0 });
+    await makeBigWorkspace({ folder: places.small, url, archived: 10, planned: 10 });
     const planned = Math.round(items / 10);
-    await makeBigWorkspace({
-      folder: places.big,
-      url,
-      main,
-      archived: items - planned,
-      planned,
-      submitting: 0,
-    });
+    await makeBigWorkspace({ folder: places.big, url, archived: items - planned, planned });
     spread(join(places.big, ".bulkgen", "state.db"));
     const links = {};
     for (const [name, place] of Object.entries(places)) {
@@ -63,8 +52,6 @@ async function bench() {
   } finally {
     await browser.close();
     for (const child of served) child.kill("SIGTERM");
-    service.kill();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -87,11 +74,7 @@ function spread(file) {
 }
 
 async function serve(place, url) {
-  const child = spawn(process.execPath, [main, "dashboard", "--json"], {
-    cwd: place,
-    env: environmentOf(place, url),
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = start(place, url, ["dashboard", "--json"], { stdout: "pipe" });
   const [line] = await once(child.stdout, "data");
   return { child, link: JSON.parse(line).link };
 }
@@ -148,9 +131,4 @@ function report({ small, big }, heard) {
       `${(bytes / 1_000).toFixed(1)} kB of JavaScript, gzipped, in ${files.length} file${files.length === 1 ? "" : "s"}`,
     );
   }
-}
-
-function median(list) {
-  const sorted = list.toSorted((a, b) => a - b);
-  return sorted[sorted.length >> 1];
 }

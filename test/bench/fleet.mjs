@@ -8,29 +8,34 @@
  *
  * With `--file-ms` the service takes that long to begin each file, so that the workers are what limits.
  */
-import { fork, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { startOwnPostgres } from "../../scripts/postgres.mjs";
-import { numberOf } from "./flags.mjs";
+import {
+  environmentOf,
+  main,
+  median,
+  newFolder,
+  numberOf,
+  short,
+  startService,
+  wordOf,
+  writePictures,
+} from "./setup.mjs";
 
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 200 : 2_000);
 const lanes = numberOf("--lanes", 32);
 const rounds = numberOf("--rounds", short ? 1 : 3);
 const fileMs = numberOf("--file-ms", 0);
-const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : null;
+const only = wordOf("--only", null);
 const [few, many] = short ? [200, 2_000] : [1_000, 100_000];
 const made = short ? 100 : 1_000;
 
-const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-fleet-"));
-const service = fork(fileURLToPath(new URL("throughput.mjs", import.meta.url)), ["serve", `${fileMs}`]);
-const [url] = await once(service, "message");
+const folder = newFolder("fleet");
+const url = await startService("throughput", fileMs);
 const postgres = await startOwnPostgres();
 let places = 0;
 
@@ -39,11 +44,7 @@ function newPlace(shared) {
   const root = join(folder, `${++places}`);
   mkdirSync(root);
   const env = {
-    ...process.env,
-    HOME: root,
-    XDG_STATE_HOME: join(root, "state"),
-    BULKGEN_BASE_URL: url,
-    BULKGEN_API_KEY: `svc_${"b".repeat(32)}`,
+    ...environmentOf(root, url),
     ...(shared ? { BULKGEN_DATABASE_URL: `${postgres.url}?schema=bench_${places}` } : {}),
   };
   return {
@@ -56,8 +57,7 @@ function newPlace(shared) {
 /** Items a second from the first submit to the last file. The sheet may have more rows than are made. */
 async function rateOf({ workers, rows, makes }) {
   const place = newPlace(workers > 0);
-  const lines = Array.from({ length: rows }, (_, at) => `n-${at},plain-image,picture ${at}`);
-  writeFileSync(join(place.root, "sheet.csv"), `id,model,prompt\n${lines.join("\n")}\n`);
+  writePictures(join(place.root, "sheet.csv"), rows);
   const helpers = Array.from({ length: workers }, () =>
     place.start(["worker", "--only", "archive", "--downloads", "16"], "ignore"),
   );
@@ -88,10 +88,6 @@ async function ready(worker) {
 
 function shown(rate) {
   return rate.toFixed(rate < 20 ? 1 : 0);
-}
-
-function median(values) {
-  return values.toSorted((a, b) => a - b)[values.length >> 1];
 }
 
 /** Cases take turns; their medians. */
@@ -131,7 +127,5 @@ try {
   if (only !== "waiting") await compareWorkers();
   if (only !== "workers") await compareWaiting();
 } finally {
-  service.kill();
   await postgres.stop();
-  rmSync(folder, { recursive: true, force: true });
 }

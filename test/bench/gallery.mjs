@@ -5,52 +5,36 @@
  *
  *   node test/bench/gallery.mjs [--short] [--items N] [--side PIXELS] [--format png|jpeg|webp]
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import sharp from "sharp";
-import { environmentOf, makeBigWorkspace } from "./big-workspace.mjs";
-import { numberOf } from "./flags.mjs";
-import { startService } from "./watched-service.mjs";
+import { makeBigWorkspace } from "./big-workspace.mjs";
+import { ended, newFolder, numberOf, short, start, startService, wordOf } from "./setup.mjs";
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3");
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 40 : 5_000);
 const side = numberOf("--side", 640);
-const format = process.argv.includes("--format") ? process.argv[process.argv.indexOf("--format") + 1] : "png";
+const format = wordOf("--format", "png");
 /** As the gallery. */
 const [thumbnailSide, atOnce] = [560, 4];
 const kinds = 8;
 
-const place = mkdtempSync(join(tmpdir(), "bulkgen-bench-gallery-"));
-const service = await startService();
-try {
-  const folder = join(place, "workspace");
-  await makeBigWorkspace({
-    ...{ folder, url: service.url, main },
-    ...{ archived: items, submitting: 0, planned: 0 },
-  });
-  const pictures = await Promise.all(Array.from({ length: kinds }, (_, seed) => pictureOf(seed)));
-  const files = writePictures(folder, pictures);
-  const bytes = Math.round(pictures.reduce((all, { length }) => all + length, 0) / kinds / 1_000);
-  console.log(
-    `gallery of ${items} pictures of ${side} × ${side}, ${format}, ${bytes} kB each, Node ${process.version}`,
-  );
-  const first = await gallery(folder);
-  const second = await gallery(folder);
-  const bare = await bareLoop(files);
-  console.log(`first call   ${told(first)}, ${(first.seconds / bare.seconds).toFixed(2)} of the bare loop`);
-  console.log(`second call  ${told(second)}, ${(second.seconds / first.seconds).toFixed(3)} of the first`);
-  console.log(`bare loop    ${told(bare)}`);
-} finally {
-  service.stop();
-  rmSync(place, { recursive: true, force: true });
-}
+const url = await startService();
+const folder = newFolder("gallery");
+await makeBigWorkspace({ folder, url, archived: items });
+const pictures = await Promise.all(Array.from({ length: kinds }, (_, seed) => pictureOf(seed)));
+const files = writeFiles(pictures);
+const bytes = Math.round(pictures.reduce((all, { length }) => all + length, 0) / kinds / 1_000);
+console.log(
+  `gallery of ${items} pictures of ${side} × ${side}, ${format}, ${bytes} kB each, Node ${process.version}`,
+);
+const first = await secondsOf(gallery);
+const second = await secondsOf(gallery);
+const bare = await secondsOf(bareLoop);
+console.log(`first call   ${told(first)}, ${(first / bare).toFixed(2)} of the bare loop`);
+console.log(`second call  ${told(second)}, ${(second / first).toFixed(3)} of the first`);
+console.log(`bare loop    ${told(bare)}`);
 
 /** Shapes on a gradient: neither as plain as a colour nor as hard to compress as noise. */
 async function pictureOf(seed) {
@@ -63,7 +47,7 @@ async function pictureOf(seed) {
 }
 
 /** A file for each item, each with a hash of its own, as pictures of different prompts have. */
-function writePictures(folder, pictures) {
+function writeFiles(pictures) {
   const db = new Sqlite(join(folder, ".bulkgen/state.db"));
   const mime = `image/${format}`;
   db.prepare(
@@ -78,20 +62,11 @@ function writePictures(folder, pictures) {
   });
 }
 
-async function gallery(folder) {
-  const began = performance.now();
-  const child = spawn(process.execPath, [main, "gallery"], {
-    cwd: folder,
-    env: environmentOf(folder, service.url),
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  const [code] = await once(child, "exit");
-  if (code !== 0) throw new Error(`bulkgen gallery ended with ${code}`);
-  return { seconds: (performance.now() - began) / 1_000 };
+async function gallery() {
+  await ended(start(folder, url, ["gallery"]));
 }
 
-async function bareLoop(files) {
-  const began = performance.now();
+async function bareLoop() {
   const left = [...files];
   const lane = async () => {
     for (let file = left.pop(); file !== undefined; file = left.pop())
@@ -101,9 +76,14 @@ async function bareLoop(files) {
         .toBuffer();
   };
   await Promise.all(Array.from({ length: atOnce }, lane));
-  return { seconds: (performance.now() - began) / 1_000 };
 }
 
-function told({ seconds }) {
+async function secondsOf(act) {
+  const began = performance.now();
+  await act();
+  return (performance.now() - began) / 1_000;
+}
+
+function told(seconds) {
   return `${seconds.toFixed(2)} s`.padStart(8);
 }

@@ -5,14 +5,11 @@
  *   node test/bench/graph.mjs [--short] [--json]
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { me } from "./account.mjs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { fromDist, me } from "./planning.mjs";
+import { newFolder, short, writeSheet } from "./setup.mjs";
 
-const short = process.argv.includes("--short");
-const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const items = short ? 500 : 100_000;
 /** In one chain, and in one circle. */
 const inOne = short ? 500 : 10_000;
@@ -39,30 +36,19 @@ if (task === "plan") await planned(file);
 else main();
 
 function main() {
-  if (!existsSync(join(root, "dist/plan/make-plan.js"))) {
-    console.error("graph: dist is missing; run `npm run build` first");
-    process.exit(1);
-  }
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-"));
-  try {
-    const results = Object.entries(kinds).map(([name, kind]) => measured(name, kind, folder));
-    if (process.argv.includes("--json")) console.log(JSON.stringify(results, null, 2));
-    else
-      for (const { name, rows, seconds, megabytes } of results)
-        console.log(
-          `${name.padEnd(16)} ${String(rows).padStart(7)} items  ${seconds.toFixed(1).padStart(5)} s  ${megabytes} MB`,
-        );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = newFolder("graph");
+  const results = Object.entries(kinds).map(([name, kind]) => measured(name, kind, folder));
+  if (process.argv.includes("--json")) console.log(JSON.stringify(results, null, 2));
+  else
+    for (const { name, rows, seconds, megabytes } of results)
+      console.log(
+        `${name.padEnd(16)} ${String(rows).padStart(7)} items  ${seconds.toFixed(1).padStart(5)} s  ${megabytes} MB`,
+      );
 }
 
 function measured(name, { rows, input, problems = false }, folder) {
   const path = join(folder, "sheet.csv");
-  const out = openSync(path, "w");
-  writeSync(out, "id,model,video_url\n");
-  for (let n = 0; n < rows; n++) writeSync(out, `i${n},extend,${input(n, rows)}\n`);
-  closeSync(out);
+  writeSheet(path, "id,model,video_url", rows, (n) => `i${n},extend,${input(n, rows)}`);
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [fileURLToPath(import.meta.url), "plan", path],
@@ -76,10 +62,7 @@ function measured(name, { rows, input, problems = false }, folder) {
 }
 
 async function planned(path) {
-  const module = (name) => import(pathToFileURL(join(root, "dist", `${name}.js`)).href);
-  const [{ openManifest }, { begin, makePlan }, { openDraft }] = await Promise.all(
-    ["manifest/read", "plan/make-plan", "store/draft/draft"].map(module),
-  );
+  const { openManifest, begin, makePlan, openDraft } = await fromDist();
   const before = process.cpuUsage();
   const draft = openDraft();
   const manifest = await openManifest(path);

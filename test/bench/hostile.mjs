@@ -5,8 +5,8 @@
 import { createServer } from "node:http";
 import { isIP } from "node:net";
 import { posix, resolve, sep } from "node:path";
+import { short } from "./setup.mjs";
 
-const short = process.argv.includes("--short");
 const { safeName } = await import("../../dist/archive/disk/names.js");
 const { undiciDownloads } = await import("../../dist/archive/download/download.js");
 

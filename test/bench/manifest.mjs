@@ -6,17 +6,15 @@
  *   node test/bench/manifest.mjs [--short] [--rounds N] [--json]
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { me } from "./account.mjs";
+import { statSync } from "node:fs";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { fromDist, me } from "./planning.mjs";
+import { median, newFolder, numberOf, short, writeSheet } from "./setup.mjs";
 
-const short = process.argv.includes("--short");
 const rows = short ? 2_000 : 1_000_000;
-const asked = process.argv.indexOf("--rounds");
-const rounds = asked > 0 ? Number(process.argv[asked + 1]) : short ? 1 : 3;
-const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const rounds = numberOf("--rounds", short ? 1 : 3);
 
 /** The most that planning may take, as a multiple of csv-parse, and its memory in MB. */
 const aims = { plain: 2.5, templates: 3.2, problems: null, megabytes: 300 };
@@ -56,31 +54,21 @@ const models = [
 const [, , task, file, kind] = process.argv;
 if (task === "parse") await parsed(file);
 else if (task === "plan") await planned(file, kinds[kind].defaults ?? {});
-else main();
-
-function main() {
-  if (!existsSync(join(root, "dist/plan/make-plan.js"))) {
-    console.error("manifest: dist is missing; run `npm run build` first");
-    process.exit(1);
-  }
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-"));
-  try {
-    report(Object.keys(kinds).map((name) => measured(name, folder)));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+else {
+  const folder = newFolder("manifest");
+  report(Object.keys(kinds).map((name) => measured(name, folder)));
 }
 
 function measured(name, folder) {
   const path = join(folder, `${name}.csv`);
-  write(path, kinds[name]);
+  writeSheet(path, kinds[name].header, rows, kinds[name].row);
   const parse = [];
   const plan = [];
   for (let round = 0; round < rounds; round++) {
     parse.push(once("parse", path, name));
     plan.push(once("plan", path, name));
   }
-  const middle = (list, of) => list.map(of).toSorted((a, b) => a - b)[Math.floor(list.length / 2)];
+  const middle = (list, of) => median(list.map(of));
   const [parseMs, planMs] = [parse, plan].map((list) => middle(list, ({ cpuMs }) => cpuMs));
   const found = plan[0];
   return {
@@ -91,19 +79,6 @@ function measured(name, folder) {
     problems: found.problems,
     told: found.told,
   };
-}
-
-function write(path, { header, row }) {
-  const descriptor = openSync(path, "w");
-  let text = `${header}\n`;
-  for (let n = 0; n < rows; n++) {
-    text += `${row(n)}\n`;
-    if (text.length < 1_000_000) continue;
-    writeSync(descriptor, text);
-    text = "";
-  }
-  writeSync(descriptor, text);
-  closeSync(descriptor);
 }
 
 function once(task, path, name) {
@@ -136,10 +111,7 @@ async function parsed(path) {
 }
 
 async function planned(path, defaults) {
-  const load = (file) => import(pathToFileURL(join(root, "dist", file)).href);
-  const [{ openManifest }, { begin, makePlan }, { openDraft }, { digestOf }] = await Promise.all(
-    ["manifest/read.js", "plan/make-plan.js", "store/draft/draft.js", "core/problem.js"].map(load),
-  );
+  const { openManifest, begin, makePlan, openDraft, digestOf } = await fromDist();
   await timed(async () => {
     const draft = openDraft();
     const manifest = await openManifest(path, { defaults, today: "2026-11-21" });

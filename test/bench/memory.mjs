@@ -6,41 +6,29 @@
  *
  *   node test/bench/memory.mjs [--short] [--items N] [--before N]
  */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { environmentOf, makeBigWorkspace } from "./big-workspace.mjs";
-import { numberOf } from "./flags.mjs";
-import { startService, usedBy } from "./watched-service.mjs";
+import { makeBigWorkspace } from "./big-workspace.mjs";
+import { newFolder, numberOf, short, start, writePictures } from "./setup.mjs";
+import { startWatchedService, usedBy } from "./watched-service.mjs";
 
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 100 : 20_000);
 const before = numberOf("--before", short ? 1_000 : 1_000_000);
 const aims = { megabytes: 250, ratio: 1.2 };
 
-const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bulkgen-memory-"));
-const service = await startService();
+const folder = newFolder("memory", { onTmpfs: true });
+const service = await startWatchedService();
 try {
-  await makeBigWorkspace({ folder, url: service.url, main, archived: before, submitting: 0, planned: 0 });
+  await makeBigWorkspace({ folder, url: service.url, archived: before });
   report(await measured());
 } finally {
   service.stop();
-  rmSync(folder, { recursive: true, force: true });
 }
 
 async function measured() {
-  const rows = Array.from({ length: items }, (_, at) => `m-${at},plain-image,picture ${at}`);
-  writeFileSync(join(folder, "more.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
-  const words = [main, "run", "more.csv", "--yes", "--quiet", "--lanes", "32", "--downloads", "16"];
-  const child = spawn(process.execPath, words, {
-    cwd: folder,
-    env: environmentOf(folder, service.url),
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  writePictures(join(folder, "more.csv"), items, "m");
+  const words = ["run", "more.csv", "--yes", "--quiet", "--lanes", "32", "--downloads", "16"];
+  const child = start(folder, service.url, words);
   const tenth = items / 10;
   // Each task is polled once. The first tenth is the second one of the items: in the first, V8 compiles the code.
   const marks = [tenth, 2 * tenth, 9 * tenth, items];

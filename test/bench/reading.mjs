@@ -7,18 +7,12 @@
  *
  *   node test/bench/reading.mjs [--short] [--items N] [--plans]
  */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { environmentOf, makeBigWorkspace } from "./big-workspace.mjs";
-import { numberOf } from "./flags.mjs";
-import { startService } from "./watched-service.mjs";
+import { makeBigWorkspace } from "./big-workspace.mjs";
+import { newFolder, numberOf, short, start, startService, writeSheet } from "./setup.mjs";
 
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 500 : 200_000);
 const sizes = [items / 10, items];
 const others = {
@@ -49,58 +43,38 @@ const teller = `data:text/javascript,${encodeURIComponent(`
   process.on("exit", () => writeSync(3, JSON.stringify(process.resourceUsage())));
 `)}`;
 
-const place = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bulkgen-reading-"));
-const service = await startService();
-try {
-  for (const size of sizes) {
-    const folder = join(place, `${size}`);
-    if (isOfPlans) makeSheet(folder, size);
-    else
-      await makeBigWorkspace({
-        ...{ folder, url: service.url, main },
-        ...{ archived: size, submitting: 0, planned: 0 },
-      });
-  }
-  const what = isOfPlans ? "plans of %s rows" : "reading commands with %s archived items";
-  console.log(`${what.replace("%s", sizes.join(" and "))}, Node ${process.version}`);
-  for (const [name, words] of Object.entries(isOfPlans ? ofPlans : commands)) {
-    const taken = [];
-    for (const size of sizes)
-      taken.push(await asked(join(place, `${size}`), words.length > 0 ? words : [name]));
-    const [few, many] = taken;
-    console.log(
-      `${name.padEnd(18)} ${secondsOf(few)} and ${secondsOf(many)}, ` +
-        `${few.megabytes.toFixed(0)} MB and ${many.megabytes.toFixed(0)} MB`,
-    );
-  }
-} finally {
-  service.stop();
-  rmSync(place, { recursive: true, force: true });
+const place = newFolder("reading", { onTmpfs: true });
+const url = await startService();
+for (const size of sizes) {
+  const folder = join(place, `${size}`);
+  if (isOfPlans) makeSheet(folder, size);
+  else await makeBigWorkspace({ folder, url, archived: size });
+}
+const what = isOfPlans ? "plans of %s rows" : "reading commands with %s archived items";
+console.log(`${what.replace("%s", sizes.join(" and "))}, Node ${process.version}`);
+for (const [name, words] of Object.entries(isOfPlans ? ofPlans : commands)) {
+  const taken = [];
+  for (const size of sizes)
+    taken.push(await asked(join(place, `${size}`), words.length > 0 ? words : [name]));
+  const [few, many] = taken;
+  console.log(
+    `${name.padEnd(18)} ${secondsOf(few)} and ${secondsOf(many)}, ` +
+      `${few.megabytes.toFixed(0)} MB and ${many.megabytes.toFixed(0)} MB`,
+  );
 }
 
 /** As long as a row of the archive, with four columns. */
 function makeSheet(folder, rows) {
-  mkdirSync(folder, { recursive: true });
-  const descriptor = openSync(join(folder, "sheet.csv"), "w");
-  let text = "id,model,prompt,output\n";
-  for (let n = 1; n <= rows; n++) {
-    text += `n-${n},plain-image,A studio photograph of product number ${n} on a plain background,p-${n}\n`;
-    if (text.length < 1_000_000 && n < rows) continue;
-    writeSync(descriptor, text);
-    text = "";
-  }
-  closeSync(descriptor);
+  const row = (n) =>
+    `n-${n},plain-image,A studio photograph of product number ${n} on a plain background,p-${n}`;
+  writeSheet(join(folder, "sheet.csv"), "id,model,prompt,output", rows, row, 1);
 }
 
 async function asked(folder, words) {
   if (words.includes("--rebuild"))
     for (const end of ["", "-wal", "-shm"]) rmSync(join(folder, `.bulkgen/state.db${end}`), { force: true });
   const began = performance.now();
-  const child = spawn(process.execPath, ["--import", teller, main, ...words], {
-    cwd: folder,
-    env: environmentOf(folder, service.url),
-    stdio: ["ignore", "ignore", "ignore", "pipe"],
-  });
+  const child = start(folder, url, words, { node: ["--import", teller], stderr: "ignore", more: ["pipe"] });
   let told = "";
   child.stdio[3].on("data", (text) => {
     told += text;

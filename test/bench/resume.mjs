@@ -6,42 +6,32 @@
  *
  *   node test/bench/resume.mjs [--short] [--items N] [--rounds N]
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { environmentOf, makeBigWorkspace } from "./big-workspace.mjs";
-import { numberOf } from "./flags.mjs";
-import { startService, usedBy } from "./watched-service.mjs";
+import { makeBigWorkspace } from "./big-workspace.mjs";
+import { median, newFolder, numberOf, short, start } from "./setup.mjs";
+import { startWatchedService, usedBy } from "./watched-service.mjs";
 
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 1_000 : 1_000_000);
 const rounds = numberOf("--rounds", short ? 1 : 3);
 const submitting = 32;
 const aimMs = 2_000;
 
-const folder = mkdtempSync(join(tmpdir(), "bulkgen-resume-"));
-const service = await startService();
+const folder = newFolder("resume");
+const service = await startWatchedService();
 try {
   await measure();
 } finally {
   service.stop();
-  rmSync(folder, { recursive: true, force: true });
 }
 
 async function measure() {
   const archived = items / 2;
-  const place = join(folder, "workspace");
-  await makeBigWorkspace({
-    ...{ folder: place, url: service.url, main },
-    ...{ archived, submitting, planned: items - archived - submitting },
-  });
+  const planned = items - archived - submitting;
+  await makeBigWorkspace({ folder, url: service.url, archived, submitting, planned });
   const found = [];
-  for (let round = 0; round < rounds; round++) found.push({ node: bareNode(), ...(await resumed(place)) });
-  const middle = (of) => found.map(of).toSorted((a, b) => a - b)[rounds >> 1];
+  for (let round = 0; round < rounds; round++) found.push({ node: bareNode(), ...(await resumed()) });
+  const middle = (of) => median(found.map(of));
   const [first, paid, node] = [
     middle(({ first }) => first.ms),
     middle(({ paid }) => paid.ms),
@@ -63,13 +53,9 @@ async function measure() {
 }
 
 /** Starts the command, and kills it when its first paid request arrives: the next round finds the run as it was left. */
-async function resumed(cwd) {
+async function resumed() {
   const began = performance.now();
-  const child = spawn(process.execPath, [main, "resume", "--quiet"], {
-    cwd,
-    env: environmentOf(cwd, service.url),
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const child = start(folder, service.url, ["resume", "--quiet"]);
   const found = {};
   service.listen(({ method }) => {
     const kind = method === "POST" ? "paid" : "first";

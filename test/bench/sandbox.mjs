@@ -5,14 +5,12 @@
 //   node test/bench/sandbox.mjs [--short]
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
+import { median, newFolder, short } from "./setup.mjs";
 
-const short = process.argv.includes("--short");
 const self = fileURLToPath(import.meta.url);
 const connections = 64;
 const rounds = short ? 1 : 15;
@@ -132,8 +130,7 @@ function task({ key }, id) {
 // --- what is measured ---------------------------------------------------------------------------------------------
 
 async function measure() {
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-"));
-  const served = await start("sandbox", join(folder, "state.db"));
+  const served = await start("sandbox", join(newFolder("sandbox"), "state.db"));
   const hono = await start("hono");
   try {
     const { last } = await load(served.port, 1, generate(served));
@@ -145,7 +142,6 @@ async function measure() {
   } finally {
     served.stop();
     hono.stop();
-    rmSync(folder, { recursive: true });
   }
 }
 
@@ -191,8 +187,7 @@ async function memory(served, id) {
 }
 
 async function media() {
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-"));
-  const server = await start("sandbox", join(folder, "state.db"));
+  const server = await start("sandbox", join(newFolder("media"), "state.db"));
   const headers = { authorization: `Bearer ${server.key}`, "content-type": "application/json" };
   const post = (body) =>
     fetch(`${server.url}/api/v1/generate`, { method: "POST", headers, body: JSON.stringify(body) });
@@ -221,9 +216,4 @@ async function media() {
       `p99 ${p99.toFixed(1)} ms, longest ${max.toFixed(1)} ms (goal p99 below 50 ms)`,
   );
   server.stop();
-  rmSync(folder, { recursive: true });
-}
-
-function median(numbers) {
-  return [...numbers].sort((left, right) => left - right)[Math.floor(numbers.length / 2)];
 }

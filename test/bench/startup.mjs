@@ -6,15 +6,11 @@
  *   node test/bench/startup.mjs [--short] [--json]
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { main, median, newFolder, short, writeSheet } from "./setup.mjs";
 
-const short = process.argv.includes("--short");
 const rounds = short ? 1 : 15;
-const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const main = join(root, "dist/bin/bulkgen.js");
 
 /** The most that commands should cost, as a multiple of Node's own start. */
 const ratioMax = { "bulkgen --help": 2, "bulkgen status": 2, "bulkgen run --sandbox": 7 };
@@ -32,25 +28,16 @@ const plans = {
   "the same, 100 rows": [main, "plan", "hundred.csv", "--sandbox"],
 };
 const whole = { "bulkgen run --sandbox": [main, "run", "sheet.csv", "--sandbox", "--yes"] };
-const sheetOf = (rows) =>
-  `model,prompt\n${Array.from({ length: rows }, (_, row) => `aurora-image-mini,a red fox ${row}\n`).join("")}`;
+const sheet = (path, rows) =>
+  writeSheet(path, "model,prompt", rows, (n) => `aurora-image-mini,a red fox ${n}`);
 
 /** Has a process tell at its end, on a pipe of its own, what it used. */
 const telling = `data:text/javascript,${encodeURIComponent(
   'import { writeSync } from "node:fs"; process.on("exit", () => writeSync(3, JSON.stringify(process.cpuUsage())));',
 )}`;
 
-if (!existsSync(main)) {
-  console.error("startup: dist/bin/bulkgen.js is missing; run `npm run build` first");
-  process.exit(1);
-}
-
-const places = mkdtempSync(join(tmpdir(), "bulkgen-startup-"));
-try {
-  report(measure());
-} finally {
-  rmSync(places, { recursive: true, force: true });
-}
+const places = newFolder("startup");
+report(measure());
 
 function measure() {
   const commands = { ...quick, ...plans, ...whole };
@@ -72,9 +59,8 @@ function measure() {
 
 /** In a folder of its own, so that no round finds what another left. */
 function once(name, args, cwd) {
-  mkdirSync(cwd);
-  writeFileSync(join(cwd, "sheet.csv"), sheetOf(1));
-  writeFileSync(join(cwd, "hundred.csv"), sheetOf(100));
+  sheet(join(cwd, "sheet.csv"), 1);
+  sheet(join(cwd, "hundred.csv"), 100);
   const began = process.hrtime.bigint();
   const { status, stderr, output } = spawnSync(process.execPath, ["--import", telling, ...args], {
     cwd,
@@ -89,12 +75,6 @@ function once(name, args, cwd) {
   }
   const { user, system } = JSON.parse(output[3]);
   return { ms, cpuMs: (user + system) / 1000 };
-}
-
-function median(list) {
-  const sorted = list.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
 function report(measured) {

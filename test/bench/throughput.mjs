@@ -10,17 +10,14 @@
  */
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { numberOf } from "./flags.mjs";
+import { ended, median, newFolder, numberOf, short, start, startService, writePictures } from "./setup.mjs";
 
 const self = fileURLToPath(import.meta.url);
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 50 : 3_000);
 const lanes = numberOf("--lanes", 32);
 /** Processor time of the service for each request (µs): it is nobody's service that takes none. */
@@ -249,45 +246,39 @@ async function withRedis(folder, appendfsync, act) {
 }
 
 async function measure() {
-  const server = fork(self, ["serve", "0", `${requestUs}`]);
-  const [url] = await once(server, "message");
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-throughput-"));
+  const url = await startService("throughput", 0, requestUs);
+  const folder = newFolder("throughput");
   const rounds = short ? 1 : 3;
   const rates = {};
   const flags = ["--lanes", `${lanes}`];
-  try {
-    for (let round = 0; round < rounds; round++) {
-      const place = (name) => {
-        const path = join(folder, `${name}-${round}`);
-        mkdirSync(path);
-        return path;
-      };
-      const turns = [
-        ["bare", () => ended(fork(self, ["bare", url, `${items}`, ...flags]))],
-        ["script", () => ended(fork(self, ["script", url, `${items}`, place("script"), ...flags]))],
-        ["bulkgen", () => ours(url, place("bulkgen"))],
-        ...syncs.map((sync) => [`bullmq-${sync}`, () => queued(url, place(`bullmq-${sync}`), sync, flags)]),
-      ];
-      for (const [name, act] of turns) {
-        const began = process.hrtime.bigint();
-        await act();
-        rates[name] ??= [];
-        rates[name].push(items / (Number(process.hrtime.bigint() - began) / 1e9));
-      }
+  for (let round = 0; round < rounds; round++) {
+    const place = (name) => {
+      const path = join(folder, `${name}-${round}`);
+      mkdirSync(path);
+      return path;
+    };
+    const turns = [
+      ["bare", () => ended(fork(self, ["bare", url, `${items}`, ...flags]))],
+      ["script", () => ended(fork(self, ["script", url, `${items}`, place("script"), ...flags]))],
+      ["bulkgen", () => ours(url, place("bulkgen"))],
+      ...syncs.map((sync) => [`bullmq-${sync}`, () => queued(url, place(`bullmq-${sync}`), sync, flags)]),
+    ];
+    for (const [name, act] of turns) {
+      const began = process.hrtime.bigint();
+      await act();
+      rates[name] ??= [];
+      rates[name].push(items / (Number(process.hrtime.bigint() - began) / 1e9));
     }
-    const served = requestUs > 0 ? `, ${requestUs} µs a request at the service` : "";
-    console.log(
-      `${items} items of 1 kB, ${lanes} lanes${served}; items a second by the clock, medians of ${rounds}`,
-    );
-    const own = median(rates.bulkgen);
-    for (const [name, values] of Object.entries(rates)) {
-      const rate = median(values);
-      const ratio = name === "bulkgen" ? "" : `bulkgen has ${(own / rate).toFixed(3)} of it`;
-      console.log(`${titles[name].padEnd(28)} ${rate.toFixed(0).padStart(6)}/s   ${ratio}`.trimEnd());
-    }
-  } finally {
-    server.kill();
-    rmSync(folder, { recursive: true, force: true });
+  }
+  const served = requestUs > 0 ? `, ${requestUs} µs a request at the service` : "";
+  console.log(
+    `${items} items of 1 kB, ${lanes} lanes${served}; items a second by the clock, medians of ${rounds}`,
+  );
+  const own = median(rates.bulkgen);
+  for (const [name, values] of Object.entries(rates)) {
+    const rate = median(values);
+    const ratio = name === "bulkgen" ? "" : `bulkgen has ${(own / rate).toFixed(3)} of it`;
+    console.log(`${titles[name].padEnd(28)} ${rate.toFixed(0).padStart(6)}/s   ${ratio}`.trimEnd());
   }
 }
 
@@ -298,9 +289,7 @@ function queued(url, place, sync, flags) {
 }
 
 async function ours(url, place) {
-  const rows = Array.from({ length: items }, (_, at) => `n-${at},plain-image,picture ${at}`);
-  writeFileSync(join(place, "sheet.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
-  const env = { ...process.env, BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key };
+  writePictures(join(place, "sheet.csv"), items);
   const words = [
     "run",
     "sheet.csv",
@@ -313,12 +302,7 @@ async function ours(url, place) {
     "16",
   ];
   const log = await open(join(place, "stdout"), "w");
-  const child = spawn(process.execPath, [...profiled(), main, ...words], {
-    cwd: place,
-    env: { ...env, XDG_STATE_HOME: join(place, "state"), HOME: place },
-    stdio: ["ignore", log.fd, "inherit"],
-  });
-  await ended(child);
+  await ended(start(place, url, words, { node: profiled(), stdout: log.fd }));
   await log.close();
   const { counts } = JSON.parse(readFileSync(join(place, "stdout"), "utf8"));
   if (counts.archived !== items) throw new Error(`archived ${counts.archived} of ${items}`);
@@ -328,13 +312,4 @@ async function ours(url, place) {
 function profiled() {
   const folder = process.env.BENCH_PROFILE;
   return folder ? ["--cpu-prof", `--cpu-prof-dir=${folder}`] : [];
-}
-
-async function ended(child) {
-  const [code] = await once(child, "exit");
-  if (code !== 0) throw new Error(`a process ended with ${code}`);
-}
-
-function median(values) {
-  return values.toSorted((a, b) => a - b)[values.length >> 1];
 }

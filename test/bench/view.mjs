@@ -7,20 +7,25 @@
  *
  *   node test/bench/view.mjs [--short] [--items N]
  */
-import { fork, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { numberOf } from "./flags.mjs";
+import {
+  environmentOf,
+  main,
+  median,
+  newFolder,
+  numberOf,
+  short,
+  startService,
+  writePictures,
+} from "./setup.mjs";
 
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 20 : 2_000);
 const rounds = short ? 1 : 5;
 const ratioMax = 1.02;
 const drawings = short ? 50 : 2_000;
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
 /** Where perf is there, and the machine lets it count. */
 const hasPerf = /^\d/m.test(`${spawnSync("perf", ["stat", "-x,", "-e", "instructions:u", "true"]).stderr}`);
 
@@ -44,24 +49,17 @@ const events = { flags: ["--quiet"], isTerminal: false };
 const terminal = { flags: [], isTerminal: true };
 let started = 0;
 
-const server = fork(fileURLToPath(new URL("throughput.mjs", import.meta.url)), ["serve"]);
-const [url] = await once(server, "message");
-const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-view-"));
-try {
-  const found = {};
-  for (let round = 0; round < rounds; round++)
-    for (const [name, way] of Object.entries(ways)) {
-      const place = join(folder, `${name}-${round}`);
-      const { cpuMs, instructions } = await runOnce(place, way);
-      found[name] ??= { cpuMs: [], instructions: [] };
-      found[name].cpuMs.push(cpuMs);
-      found[name].instructions.push(instructions);
-    }
-  report(found, await watched(join(folder, "watched")), await drawing());
-} finally {
-  server.kill();
-  rmSync(folder, { recursive: true, force: true });
-}
+const url = await startService();
+const folder = newFolder("view");
+const found = {};
+for (let round = 0; round < rounds; round++)
+  for (const [name, way] of Object.entries(ways)) {
+    const { cpuMs, instructions } = await runOnce(join(folder, `${name}-${round}`), way);
+    found[name] ??= { cpuMs: [], instructions: [] };
+    found[name].cpuMs.push(cpuMs);
+    found[name].instructions.push(instructions);
+  }
+report(await watched(join(folder, "watched")), await drawing());
 
 /** One run in a place of its own. */
 async function runOnce(place, way) {
@@ -88,17 +86,14 @@ async function watched(place) {
 }
 
 function begin(place, words, { flags, isTerminal }) {
-  mkdirSync(place, { recursive: true });
-  const rows = Array.from({ length: items }, (_, at) => `n-${at},plain-image,picture ${at}`);
-  writeFileSync(join(place, "sheet.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
+  writePictures(join(place, "sheet.csv"), items);
   const file = join(place, `used-${started++}`);
   const counter = hasPerf ? ["perf", "stat", "-x,", "-e", "instructions:u", "-o", `${file}.perf`] : [];
   const command = [process.execPath, "--import", preload(isTerminal), main, ...words, ...flags];
   const [program, ...args] = [...counter, ...command];
-  const env = { ...process.env, BULKGEN_BASE_URL: url, BULKGEN_API_KEY: `svc_${"b".repeat(32)}` };
   const child = spawn(program, args, {
     cwd: place,
-    env: { ...env, CI: "", TERM: "xterm", XDG_STATE_HOME: join(place, "state"), HOME: place, USED: file },
+    env: { ...environmentOf(place, url), CI: "", TERM: "xterm", USED: file },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let errors = "";
@@ -151,7 +146,7 @@ async function drawing() {
   return (user + system) / 1_000 / drawings;
 }
 
-function report(found, watch, drawMs) {
+function report(watch, drawMs) {
   console.log(
     `${items} items, 32 lanes, medians of ${rounds}; with --quiet ${median(found.quiet.cpuMs).toFixed(0)} ms of processor`,
   );
@@ -171,9 +166,4 @@ function report(found, watch, drawMs) {
   for (const [name, ratio] of [...ratios, ["status --watch", 1 + share]])
     if (ratio >= ratioMax)
       console.error(`view: ${name} costs ${(100 * (ratio - 1)).toFixed(1)} %, the aim is less than 2 %`);
-}
-
-function median(list) {
-  const sorted = list.toSorted((a, b) => a - b);
-  return sorted[sorted.length >> 1];
 }

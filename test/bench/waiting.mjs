@@ -5,22 +5,16 @@
  *
  *   node test/bench/waiting.mjs [--short] [--items N] [--seconds N]
  */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import sharp from "sharp";
-import { environmentOf } from "./big-workspace.mjs";
-import { numberOf } from "./flags.mjs";
+import { ended, newFolder, numberOf, short, start, writeSheet } from "./setup.mjs";
 import { usedBy } from "./watched-service.mjs";
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3");
-const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 50 : 10_000);
 const seconds = numberOf("--seconds", short ? 1 : 60);
 const aim = 0.01;
@@ -39,26 +33,20 @@ const server = createServer(answer);
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
 const url = `http://127.0.0.1:${server.address().port}`;
-const folder = mkdtempSync(join(tmpdir(), "bulkgen-waiting-"));
+const folder = newFolder("waiting");
 try {
   await measure();
 } finally {
   server.closeAllConnections();
   server.close();
-  rmSync(folder, { recursive: true, force: true });
 }
 
 async function measure() {
   await learn();
   const before = made;
-  const rows = Array.from({ length: items }, (_, at) => `n-${at},slow-image,picture ${at}`);
-  writeFileSync(join(folder, "sheet.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
-  const command = spawn(process.execPath, [main, "run", "sheet.csv", "--yes", "--quiet", "--lanes", "32"], {
-    cwd: folder,
-    env: environmentOf(folder, url),
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  const ended = once(command, "exit");
+  writeSheet(join(folder, "sheet.csv"), "id,model,prompt", items, (n) => `n-${n},slow-image,picture ${n}`);
+  const command = start(folder, url, ["run", "sheet.csv", "--yes", "--quiet", "--lanes", "32"]);
+  const exited = once(command, "exit");
   while (made - before < items) {
     await pause(0.2);
     if (command.exitCode !== null) throw new Error(`the run ended with ${command.exitCode}`);
@@ -73,19 +61,13 @@ async function measure() {
   );
   if (share > aim) console.error(`waiting: the aim is ${100 * aim} % of a core`);
   command.kill("SIGKILL");
-  await ended;
+  await exited;
 }
 
 /** Makes two items, and takes it that many of their kind have taken half an hour each. */
 async function learn() {
   writeFileSync(join(folder, "first.csv"), "id,model,prompt\na,slow-image,a\nb,slow-image,b\n");
-  const run = spawn(process.execPath, [main, "run", "first.csv", "--yes", "--quiet"], {
-    cwd: folder,
-    env: environmentOf(folder, url),
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  const [code] = await once(run, "exit");
-  if (code !== 0) throw new Error(`the first run ended with ${code}`);
+  await ended(start(folder, url, ["run", "first.csv", "--yes", "--quiet"]));
   const db = new Sqlite(join(folder, "state/bulkgen/accounts.db"));
   db.prepare("UPDATE durations SET ms = ?").run(tookMs);
   const more = db.prepare(

@@ -1,13 +1,11 @@
 /** The service of the throughput bench behind a proxy that tells of each request, and what a process has used until now. */
-import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, request } from "node:http";
-import { fileURLToPath } from "node:url";
+import { startService } from "./setup.mjs";
 
-export async function startService() {
-  const server = fork(fileURLToPath(new URL("throughput.mjs", import.meta.url)), ["serve"]);
-  const [upstream] = await once(server, "message");
+export async function startWatchedService() {
+  const upstream = await startService();
   let onRequest = () => {};
   const proxy = createServer((incoming, reply) => {
     onRequest(incoming);
@@ -30,7 +28,6 @@ export async function startService() {
     stop: () => {
       proxy.closeAllConnections();
       proxy.close();
-      server.kill();
     },
   };
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { type Job, Later } from "../../src/providers/provider.js";
+import { JobLater, type ProviderJob } from "../../src/providers/provider.js";
 import type { ManualClock } from "../manual-clock.js";
 import type { Route, Trouble, Upstream } from "../upstreams/upstream.js";
 import {
@@ -86,7 +86,7 @@ describe.each(all)("%s", (name, vendor) => {
     for (let count = 0; count < 3; count++) {
       const { outcome, error } = await outcomeOf(provider.submit(jobOf(vendor, "a red fox"), never));
       expect(outcome).toBe("later: provider");
-      waits.push((error as Later).afterMs);
+      waits.push((error as JobLater).afterMs);
     }
     expect(waits.slice(0, 2)).toEqual([7000, 60_000]);
     expect(waits[2]).toBeGreaterThan(1000);
@@ -99,7 +99,7 @@ describe.each(all)("%s", (name, vendor) => {
     expect(outcome).toBe("refused: provider");
     expect(message).not.toContain("a-wrong-secret-key");
     expect(upstream.times("a red fox")).toBe(0);
-    const wrong = await provider.check?.(never);
+    const wrong = await provider.check?.(never, []);
     // fal has no address to ask at for nothing.
     if (name !== "fal") expect(wrong).toMatch(/key|auth/i);
     expect(wrong ?? "").not.toContain("a-wrong-secret-key");
@@ -107,7 +107,7 @@ describe.each(all)("%s", (name, vendor) => {
 
   it("says nothing against a good key", async () => {
     const { provider } = await started(vendor);
-    expect((await provider.check?.(never)) ?? null).toBeNull();
+    expect((await provider.check?.(never, [])) ?? null).toBeNull();
   });
 
   it("sends nothing without its key", async () => {
@@ -242,7 +242,7 @@ it.each(all)(
 /** What a service does with a job, in short. */
 async function served(
   provider: Opened["provider"],
-  job: Job,
+  job: ProviderJob,
   { clock, upstream }: { clock: ManualClock; upstream: Upstream },
 ): Promise<string> {
   const pass = (ms: number) => {
@@ -254,7 +254,7 @@ async function served(
     pass(3_600_000);
     const at = clock.now();
     let { outcome, value, error } = await outcomeOf(provider.submit(job, never));
-    if (error instanceof Later) {
+    if (error instanceof JobLater) {
       pass(error.afterMs);
       continue;
     }

@@ -2,7 +2,14 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { comfyuiKind } from "../../src/providers/comfyui/kind.js";
-import type { Accepted, Done, Job, Json, ModelSettings, Running } from "../../src/providers/provider.js";
+import type {
+  Accepted,
+  Done,
+  Json,
+  ModelSettings,
+  ProviderJob,
+  Running,
+} from "../../src/providers/provider.js";
 import { ComfyUi, pixel } from "../upstreams/comfyui.js";
 import {
   afterwards,
@@ -47,9 +54,9 @@ function provider(machines: readonly ComfyUi[], parts: PlaceParts = {}) {
 }
 
 const model = modelOf({ workflow: "text-to-image.json", bind });
-const jobFor = (parts: Partial<Job> = {}, of: ModelSettings = model) => jobOf(of, parts);
+const jobFor = (parts: Partial<ProviderJob> = {}, of: ModelSettings = model) => jobOf(of, parts);
 
-async function submitted(house: ReturnType<typeof provider>, job: Job): Promise<Json> {
+async function submitted(house: ReturnType<typeof provider>, job: ProviderJob): Promise<Json> {
   return ((await house.submit(job, unhurried)) as Accepted).resume;
 }
 
@@ -134,7 +141,7 @@ test("a machine that is gone is left out, and the job's note says so", async () 
   });
   await there.stop();
   await expect(house.submit(jobFor(), unhurried)).rejects.toMatchObject({
-    name: "Later",
+    name: "JobLater",
     scope: "provider",
     message: expect.stringContaining("no machine with ComfyUI answers: it cannot be reached (ECONNREFUSED)"),
   });
@@ -166,7 +173,7 @@ test("a lost answer is found by the job's id, and the job is not made twice", as
     first.trouble["POST /prompt"] = "drop";
     const job = jobFor();
     await expect(house.submit(job, unhurried)).rejects.not.toMatchObject({
-      name: expect.stringMatching(/Later|Refused/),
+      name: expect.stringMatching(/JobLater|JobRefused/),
     });
     delete first.trouble["POST /prompt"];
     expect(await house.find?.(job, unhurried, sentNow)).toEqual({
@@ -228,7 +235,7 @@ test.each([503, 500, "empty", "html", "drop"] as const)(
       .submit(jobFor(), unhurried)
       .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(Error);
-    expect((error as Error).name).not.toMatch(/Later|Refused/);
+    expect((error as Error).name).not.toMatch(/JobLater|JobRefused/);
   },
 );
 
@@ -238,23 +245,26 @@ test("an aborted submit leaves open what became of the job", async () => {
   const controller = new AbortController();
   const submit = provider([upstream]).submit(jobFor(), controller.signal);
   setTimeout(() => controller.abort(), 50);
-  await expect(submit).rejects.not.toMatchObject({ name: expect.stringMatching(/Later|Refused/) });
+  await expect(submit).rejects.not.toMatchObject({ name: expect.stringMatching(/JobLater|JobRefused/) });
 });
 
 test("what goes wrong before the job is sent only delays it", async () => {
   const upstream = await machine();
   const house = provider([upstream]);
   upstream.trouble["GET /queue"] = 503;
-  await expect(house.submit(jobFor(), unhurried)).rejects.toMatchObject({ name: "Later", scope: "provider" });
+  await expect(house.submit(jobFor(), unhurried)).rejects.toMatchObject({
+    name: "JobLater",
+    scope: "provider",
+  });
   delete upstream.trouble["GET /queue"];
   const path = join(freshFolder(), "kite.png");
   writeFileSync(path, pixel);
   const picture = modelOf({ workflow: "image-to-image.json", bind: { ...bind, image: "10.image" } });
   const job = jobFor({ media: { image: { path, type: "image/png", address: null } } }, picture);
   upstream.trouble["POST /upload"] = "drop";
-  await expect(house.submit(job, unhurried)).rejects.toMatchObject({ name: "Later" });
+  await expect(house.submit(job, unhurried)).rejects.toMatchObject({ name: "JobLater" });
   upstream.trouble["POST /upload"] = 413;
-  await expect(house.submit(job, unhurried)).rejects.toMatchObject({ name: "Refused", kind: "input" });
+  await expect(house.submit(job, unhurried)).rejects.toMatchObject({ name: "JobRefused", kind: "input" });
   expect(upstream.ledger).toEqual([]);
 });
 
@@ -264,7 +274,7 @@ test.each([
 ])("a workflow that ComfyUI refuses with %j fails with its words", async (params, words) => {
   const upstream = await machine();
   await expect(provider([upstream]).submit(jobFor({ params }), unhurried)).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     kind: "parameter",
     billed: false,
     message: expect.stringContaining(words),
@@ -285,7 +295,7 @@ test.each([401, 404])("a %s says that there is no ComfyUI, or not for us", async
   const upstream = await machine();
   upstream.trouble["POST /prompt"] = status;
   await expect(provider([upstream]).submit(jobFor(), unhurried)).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     message: `ComfyUI answered ${status}: is base_url its address, and the key good?`,
   });
 });
@@ -296,7 +306,7 @@ test("an error of a node fails the job without paths of the machine", async () =
     "Error while reading /mnt/disk/models/loras/house.safetensors: CUDA out of memory\nTraceback";
   const house = provider([upstream]);
   await expect(house.poll?.(await submitted(house, jobFor()), unhurried)).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     kind: "provider",
     message:
       "ComfyUI stopped at node 9 (SaveImage): Error while reading house.safetensors: CUDA out of memory",
@@ -309,7 +319,7 @@ test.each([503, "empty", "html", "drop"] as const)("%s while polling is no verdi
   const resume = await submitted(house, jobFor());
   upstream.trouble["GET /history"] = trouble;
   const error = await house.poll?.(resume, unhurried).catch((reason: unknown) => reason);
-  expect((error as Error).name).not.toMatch(/Later|Refused/);
+  expect((error as Error).name).not.toMatch(/JobLater|JobRefused/);
   delete upstream.trouble["GET /history"];
   expect(await house.poll?.(resume, unhurried)).toHaveProperty("outputs");
 });
@@ -320,7 +330,7 @@ test("a machine that is gone while polling is no verdict; one that came back wit
   const house = provider([upstream]);
   let resume = await submitted(house, jobFor());
   await upstream.stop();
-  await expect(house.poll?.(resume, unhurried)).rejects.not.toMatchObject({ name: "Refused" });
+  await expect(house.poll?.(resume, unhurried)).rejects.not.toMatchObject({ name: "JobRefused" });
   await upstream.listen();
   for (const _ of [1, 2]) {
     const answer = (await house.poll?.(resume, unhurried)) as Running;
@@ -328,7 +338,7 @@ test("a machine that is gone while polling is no verdict; one that came back wit
     resume = answer.resume as Json;
   }
   await expect(house.poll?.(resume, unhurried)).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     billed: false,
     message:
       "ComfyUI does not know the job any more: it was restarted, or the job was removed from its queue",
@@ -356,7 +366,7 @@ test("a job is cancelled in the queue or while it runs, and no other is", async 
   expect(await house.poll?.(resumes[2] as Json, unhurried)).toMatchObject({ note: "1st of 1 in the queue" });
   await house.cancel?.(resumes[0] as Json, unhurried);
   await expect(house.poll?.(resumes[0] as Json, unhurried)).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     message: "the job was stopped in ComfyUI",
   });
 });

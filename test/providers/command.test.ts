@@ -2,15 +2,15 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { commandKind } from "../../src/providers/command/kind.js";
-import type { Done, Job, JsonObject, ModelSettings } from "../../src/providers/provider.js";
+import type { Done, JsonObject, ModelSettings, ProviderJob } from "../../src/providers/provider.js";
 import { freshFolder, jobOf, mistakesOf, modelOf, openKind, type PlaceParts, unhurried } from "./job.js";
 
 /** Runs a command with these values, and answers with the job's folder and the names of its outputs. */
 async function ran(
   details: JsonObject,
-  parts: Partial<Job> = {},
+  parts: Partial<ProviderJob> = {},
   place: PlaceParts = {},
-): Promise<{ job: Job; names: string[]; text: string }> {
+): Promise<{ job: ProviderJob; names: string[]; text: string }> {
   const job = jobOf(modelOf(details), parts);
   const done = (await openKind(commandKind, place).submit(job, unhurried)) as Done;
   const paths = done.outputs.map((output) => (output as { path: string }).path);
@@ -46,7 +46,7 @@ test("a value that would be an option is refused before any --", async () => {
   const command = ["sh", "-c", 'printf %s "$0" > out.txt', "{{ style }}"];
   for (const style of ["-rf", "--upload=https://example.com", "-"])
     await expect(ran({ command }, { params: { style } })).rejects.toMatchObject({
-      name: "Refused",
+      name: "JobRefused",
       kind: "parameter",
       message: `"${style}" begins with a dash, which the program would take for an option`,
     });
@@ -119,7 +119,7 @@ test("a failure says the last line of stderr, without paths and colours", async 
   const script =
     'echo first >&2; printf "\\033[31mError: $PWD/out.png and /usr/share/models/a.bin: no such model\\033[0m\\n\\n" >&2; exit 3';
   await expect(ran({ command: ["sh", "-c", script] })).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     kind: "provider",
     billed: false,
     message: "the program failed with exit code 3: Error: out.png and a.bin: no such model",
@@ -132,6 +132,15 @@ test("a failure says the last line of stderr, without paths and colours", async 
   );
 });
 
+test("addresses in a failure stay whole, and paths with spaces below the home folder lose it", async () => {
+  const HOME = join(freshFolder(), "Ada Lovelace");
+  const script = 'echo "cannot fetch https://example.com/a/b.bin into $HOME/my models/x.bin" >&2; exit 1';
+  const env = { PATH: process.env["PATH"] ?? "", HOME };
+  await expect(ran({ command: ["sh", "-c", script] }, {}, { env })).rejects.toThrow(
+    /: cannot fetch https:\/\/example\.com\/a\/b\.bin into my models\/x\.bin$/,
+  );
+});
+
 test("only the end of what it says is kept, however much that is", async () => {
   const script = "yes 'a long line of words' | head -c 3000000 >&2; echo >&2; echo the end >&2; exit 1";
   await expect(ran({ command: ["sh", "-c", script] })).rejects.toThrow(/: the end$/);
@@ -139,7 +148,7 @@ test("only the end of what it says is kept, however much that is", async () => {
 
 test("a program without a result, or with an empty one, has failed", async () => {
   await expect(ran({ command: ["sh", "-c", "echo nothing to do >&2"] })).rejects.toMatchObject({
-    name: "Refused",
+    name: "JobRefused",
     message:
       "the program ended without a file named {{ out }} and an ending, such as out.png; it said: nothing to do",
   });
@@ -320,10 +329,12 @@ test.each<[string, JsonObject, string[], ModelSettings["input"], string[]]>([
   ],
   [
     "a program from a value",
-    { command: ["{{ prompt }}"] },
+    { command: ["{{ folder }}/draw.sh", "--", "{{ prompt }}"] },
     [],
     "text",
-    ["command.0: the program has to be named as it is, without {{ }}"],
+    [
+      "command.0: the program has to be named as it is, without {{ }}; a path such as ./draw.sh starts at the models file",
+    ],
   ],
   [
     "a program that is not there",

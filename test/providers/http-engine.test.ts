@@ -312,12 +312,12 @@ describe("an answer", () => {
       return (await outcomeOf(provider(url).provider.submit(job, never))).error;
     };
     expect(await submitted(500, "nsfw")).toMatchObject({
-      name: "Refused",
+      name: "JobRefused",
       kind: "moderation",
       billed: true,
       message: "words",
     });
-    expect(await submitted(503, "full")).toMatchObject({ name: "Later", afterMs: 90_000, scope: "job" });
+    expect(await submitted(503, "full")).toMatchObject({ name: "JobLater", afterMs: 90_000, scope: "job" });
     expect(await submitted(418, "x")).toMatchObject({ name: "Error" });
     expect(await submitted(500, "nsfw2")).toMatchObject({ name: "Error" });
   });

@@ -4,15 +4,15 @@ import { httpKinds } from "../../src/providers/http/kinds.js";
 import type { ProviderKind } from "../../src/providers/kind.js";
 import {
   type Done,
-  type Job,
+  JobLater,
+  JobRefused,
   type Json,
   type JsonObject,
-  Later,
   type MediaFile,
   type ModelSettings,
   type Provider,
+  type ProviderJob,
   type ProviderSettings,
-  Refused,
 } from "../../src/providers/provider.js";
 import { ManualClock } from "../manual-clock.js";
 import { BflUpstream } from "../upstreams/bfl.js";
@@ -148,8 +148,8 @@ let count = 0;
 export function jobOf(
   vendor: Pick<Vendor, "category" | "request">,
   prompt: string,
-  more: Partial<Pick<Job, "params" | "media" | "folder">> & { details?: JsonObject } = {},
-): Job {
+  more: Partial<Pick<ProviderJob, "params" | "media" | "folder">> & { details?: JsonObject } = {},
+): ProviderJob {
   count += 1;
   const { details = {}, ...others } = more;
   return {
@@ -182,8 +182,8 @@ export type Outcome =
   | "accepted"
   | "running"
   | "unknown"
-  | `refused: ${Refused["kind"]}`
-  | `later: ${Later["scope"]}`;
+  | `refused: ${JobRefused["kind"]}`
+  | `later: ${JobLater["scope"]}`;
 
 /** What a promise of a provider comes to; what is thrown otherwise is an unknown outcome. */
 export async function outcomeOf(promise: Promise<object>): Promise<{
@@ -202,9 +202,9 @@ export async function outcomeOf(promise: Promise<object>): Promise<{
   } catch (thrown) {
     const error = thrown as Error;
     const outcome: Outcome =
-      error instanceof Refused
+      error instanceof JobRefused
         ? `refused: ${error.kind}`
-        : error instanceof Later
+        : error instanceof JobLater
           ? `later: ${error.scope}`
           : "unknown";
     return { outcome, message: error.message, error, value: {} };
@@ -214,7 +214,7 @@ export async function outcomeOf(promise: Promise<object>): Promise<{
 export const never = new AbortController().signal;
 
 /** Polls until the job has ended, and answers with what it came to. */
-export async function finished(provider: Provider, job: Job) {
+export async function finished(provider: Provider, job: ProviderJob) {
   const submitted = await provider.submit(job, never);
   if (!("resume" in submitted)) return submitted;
   for (;;) {

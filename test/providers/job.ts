@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { afterEach } from "vitest";
 import type { ProviderKind } from "../../src/providers/kind.js";
 import type {
-  Job,
   JsonObject,
   Mistake,
   ModelSettings,
   Provider,
+  ProviderJob,
   ProviderPlace,
   ProviderSettings,
   Sent,
@@ -56,7 +56,7 @@ export function openKind(kind: ProviderKind, parts: PlaceParts = {}): Provider {
 }
 
 /** The settings that a provider of this kind has unless a file says otherwise. */
-function settingsOf(kind: ProviderKind, parts: PlaceParts = {}): ProviderSettings {
+export function settingsOf(kind: ProviderKind, parts: PlaceParts = {}): ProviderSettings {
   return {
     name: "house",
     kind: kind.name,
@@ -79,7 +79,7 @@ export function modelOf(details: JsonObject, parts: Partial<ModelSettings> = {})
 }
 
 /** A job with an id and a folder of its own. */
-export function jobOf(model: ModelSettings, parts: Partial<Job> = {}): Job {
+export function jobOf(model: ModelSettings, parts: Partial<ProviderJob> = {}): ProviderJob {
   const folder = join(freshFolder(), "job");
   mkdirSync(folder);
   return { id: systemRandom.uuid(), model, prompt: "a red kite", params: {}, media: {}, folder, ...parts };

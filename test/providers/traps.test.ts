@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Refused, Sent } from "../../src/providers/provider.js";
+import type { JobRefused, Sent } from "../../src/providers/provider.js";
 import { mp3, png, type Upstream } from "../upstreams/upstream.js";
 import {
   finished,
@@ -38,10 +38,10 @@ async function started<One extends Vendor>(vendor: One) {
 }
 
 /** The refusal that a job ends with. */
-async function refusal(promise: Promise<object>): Promise<Pick<Refused, "kind" | "message" | "billed">> {
+async function refusal(promise: Promise<object>): Promise<Pick<JobRefused, "kind" | "message" | "billed">> {
   const { error } = await outcomeOf(promise);
-  expect(error?.name).toBe("Refused");
-  const { kind, message, billed } = error as Refused;
+  expect(error?.name).toBe("JobRefused");
+  const { kind, message, billed } = error as JobRefused;
   return { kind, message, billed };
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
 import { afterEach } from "vitest";
 import { kinds } from "../../src/serve/kinds.js";
-import { type RunningService, type ServeOptions, serveModels } from "../../src/serve/serve.js";
+import { type RunningService, type ServedOptions, serveModels } from "../../src/serve/serve.js";
 import { systemRandom } from "../../src/system.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -43,7 +43,7 @@ export class Place {
 
   constructor(
     private models: string,
-    private readonly more: Partial<ServeOptions> = {},
+    private readonly more: Partial<ServedOptions> = {},
   ) {
     mkdirSync(this.folder, { recursive: true });
     writeFileSync(this.file, models);

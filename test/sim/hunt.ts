@@ -23,7 +23,7 @@ async function hunt(mutant: Mutant, first = 1): Promise<Catch> {
     const scenario = mutant.stage?.(whole) ?? whole;
     if (mutant.matters?.(scenario) === false) continue;
     runs++;
-    const { violation } = await simulate(scenario, mutant.make());
+    const { violation } = await simulate(scenario, { ...mutant, ...mutant.make?.() });
     if (violation === null || (await simulate(scenario)).violation !== null) continue;
     return { mutant: mutant.name, runs, seed, message: violation.message };
   }

@@ -54,6 +54,9 @@ export class MoneyRules implements Rule {
   /** How often an item was: also for requests that never left, because their process died. */
   readonly orphans = new Map<string, number>();
 
+  /** Tasks by the keys of the requests that made them, where the service knows those. */
+  private readonly madeBy = new Map<string, TaskRecord>();
+
   private readonly sight: Sight;
 
   constructor(
@@ -87,9 +90,13 @@ export class MoneyRules implements Rule {
 
   arrived(trip: Trip): void {
     this.sight.arrived(trip);
-    if (trip.made === null || trip.item === null) return;
+    if (!this.scenario.repeats || trip.item === null || trip.repeatKey === null) return;
+    // Of all arrivals of one request, one made the task, and not always the first that left.
+    const made = trip.made ?? this.madeBy.get(trip.repeatKey);
     const first = this.posts.get(trip.item)?.find(({ repeatKey }) => repeatKey === trip.repeatKey);
-    if (first && first !== trip) first.made = trip.made;
+    if (!made || !first) return;
+    this.madeBy.set(trip.repeatKey, made);
+    first.made = made;
   }
 
   replied(trip: Trip): void {
@@ -112,7 +119,8 @@ export class MoneyRules implements Rule {
       const attempt = result as Attempt;
       this.intents.set(`${sender.workspace} ${itemId(values)}`, attempt);
     }
-    if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
+    // A request that is repeated is the same one.
+    if (name === "store.conclude" && !this.scenario.repeats) this.forget(sender.workspace, Number(values[0]));
     if (name === "store.giveVerdict" && values[1] === "not_charged")
       this.release(itemNumbered(workspace, itemId(values)));
     if (name === "store.apply" && values[1] === "resubmit") this.noteOrphan(workspace, itemId(values));

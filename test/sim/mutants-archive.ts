@@ -3,125 +3,87 @@ import type { SaveRequest, SaveResult } from "../../src/archive/save.js";
 import type { Disk } from "../../src/core/ports/disk.js";
 import type { Download } from "../../src/core/ports/send.js";
 import { sha256 } from "./files.js";
+import type { Process } from "./machine.js";
 import type { Mutant } from "./mutants.js";
-import type { Parts, Substitution } from "./runner.js";
+import type { Parts, Substitution, Swap } from "./runner.js";
 
 /** Runners that are broken where files are kept. */
 export const archiveMutants: readonly Mutant[] = [
-  {
-    name: "does not sync a file",
-    make: () =>
-      ofDisk((disk) => ({
-        ...disk,
-        create: async (path) => ({ ...(await disk.create(path)), sync: async () => {} }),
-      })),
-  },
-  {
-    name: "does not sync a folder",
-    make: () => ofDisk((disk) => ({ ...disk, syncFolder: async () => {} })),
-  },
+  { name: "does not sync a file", disk: unsynced },
+  { name: "does not sync a folder", disk: { syncFolder: async () => {} } },
   {
     name: "does not sync the folder that a folder is made in",
-    make: () => ({
-      parts: (parts, { machine }) => ({
-        ...parts,
-        disk: { ...parts.disk, makeFolder: async (path) => machine.disk.makeFolderInCache(path) },
-      }),
-    }),
+    disk: (_, { machine }) => ({ makeFolder: async (path) => machine.disk.makeFolderInCache(path) }),
   },
   {
     name: "does not sync the index",
-    make: () => ({
-      parts: (parts, { machine }) => ({
-        ...parts,
-        disk: {
-          ...parts.disk,
-          append: async (path, text) =>
-            path.endsWith("index.jsonl")
-              ? machine.disk.appendInCache(path, text)
-              : parts.disk.append(path, text),
-        },
-      }),
-    }),
+    disk: ofIndex(
+      ({ machine }) =>
+        async (path, text) =>
+          machine.disk.appendInCache(path, text),
+    ),
   },
-  { name: "writes the index before it syncs the folder", make: () => ({ parts: syncingLate }) },
+  { name: "writes the index before it syncs the folder", disk: syncingLate },
   {
     name: "names a file that it did not look into",
-    make: () => ({
-      parts: (parts) => ({
-        ...parts,
-        inspect: async () => ({ kind: "media", extension: "png", mime: "image/png", check: "decoded" }),
-      }),
-    }),
+    parts: {
+      inspect: async () => ({ kind: "media", extension: "png", mime: "image/png", check: "decoded" }),
+    },
   },
   {
     name: "renames over a file that is there",
-    make: () =>
-      ofDisk((disk) => ({
-        ...disk,
-        link: async (from, to) => {
-          if ((await disk.size(to)) !== null) await disk.unlink(to);
-          await disk.link(from, to);
-        },
-      })),
+    disk: ({ size, unlink, link }) => ({
+      link: async (from, to) => {
+        if ((await size(to)) !== null) await unlink(to);
+        await link(from, to);
+      },
+    }),
   },
-  { name: "writes the row before the file", make: () => ({ parts: fileLate }) },
-  {
-    name: "writes no line into the index",
-    make: () =>
-      ofDisk((disk) => ({
-        ...disk,
-        append: async (path, text) => {
-          if (!path.endsWith("index.jsonl")) await disk.append(path, text);
-        },
-      })),
-  },
+  { name: "writes the row before the file", parts: fileLate },
+  { name: "writes no line into the index", disk: ofIndex(() => async () => {}) },
   { name: "trusts a download as it comes", make: trusting },
-  { name: "splices two downloads", make: () => ({ parts: splicing }) },
-  { name: "goes on with another version", make: () => ({ parts: joining }) },
+  { name: "splices two downloads", parts: splicing },
+  { name: "goes on with another version", parts: joining },
   {
     name: "takes a full disk for an output that cannot be had",
-    make: () => ({
-      ports: (ports) => ({
-        ...ports,
-        save: async (request, signal) => {
-          const result = await ports.save(request, signal);
-          return result.kind === "disk" ? { kind: "saved", file: "lost.png", ...nothing } : result;
-        },
-      }),
+    ports: ({ save }) => ({
+      save: async (...request) => {
+        const result = await save(...request);
+        return result.kind === "disk" ? { kind: "saved", file: "lost.png", ...nothing } : result;
+      },
     }),
   },
 ];
 
 const nothing = { bytes: 0, sha256: "", mime: "", check: "" };
 
-function ofDisk(change: (disk: Disk) => Disk): Substitution {
-  return { parts: (parts) => ({ ...parts, disk: change(parts.disk) }) };
+export function unsynced({ create }: Disk): Partial<Disk> {
+  return { create: async (path) => ({ ...(await create(path)), sync: async () => {} }) };
+}
+
+/** Lines of the index are appended otherwise. */
+function ofIndex(other: (process: Process) => Disk["append"]): Swap<Disk> {
+  return (disk, process) => ({
+    append: (path, text) => (path.endsWith("index.jsonl") ? other(process) : disk.append)(path, text),
+  });
 }
 
 /** Folders are synced after the next line of the index. */
-function syncingLate(parts: Parts): Parts {
+function syncingLate({ append, syncFolder }: Disk): Partial<Disk> {
   const late: string[] = [];
-  const { disk } = parts;
   return {
-    ...parts,
-    disk: {
-      ...disk,
-      syncFolder: async (path) => void late.push(path),
-      append: async (path, text) => {
-        await disk.append(path, text);
-        if (path.endsWith("index.jsonl")) for (const folder of late.splice(0)) await disk.syncFolder(folder);
-      },
+    syncFolder: async (path) => void late.push(path),
+    append: async (path, text) => {
+      await append(path, text);
+      if (path.endsWith("index.jsonl")) for (const folder of late.splice(0)) await syncFolder(folder);
     },
   };
 }
 
 /** What makes a name is put off until the row is written. */
-function fileLate(parts: Parts): Parts {
+function fileLate({ disk, store }: Parts): Partial<Parts> {
   const late: (() => Promise<void>)[] = [];
-  const { disk, store } = parts;
   return {
-    ...parts,
     disk: {
       ...disk,
       link: async (from, to) => void late.push(() => disk.link(from, to)),
@@ -172,14 +134,14 @@ function trusting(): Substitution {
   return {
     parts: (given) => {
       parts = given;
-      return given;
+      return {};
     },
-    ports: (ports, process) => ({ ...ports, save: (...given) => process.work(() => save(...given)) }),
+    ports: (_, process) => ({ save: (...given) => process.work(() => save(...given)) }),
   };
 }
 
 /** Asks for the rest of whatever lies there now, and believes that it is the same. */
-function joining(parts: Parts): Parts {
+function joining(parts: Parts): Partial<Parts> {
   const download: Download = async (url, options) => {
     const { "if-range": tag, ...headers } = options.headers;
     const reply = await parts.download(url, { ...options, headers });
@@ -187,11 +149,11 @@ function joining(parts: Parts): Parts {
       ? { ...reply, headers: { ...reply.headers, etag: tag } }
       : reply;
   };
-  return { ...parts, download };
+  return { download };
 }
 
 /** Goes on after a broken transfer with whatever the next one brings. */
-function splicing(parts: Parts): Parts {
+function splicing(parts: Parts): Partial<Parts> {
   const kept = new Map<string, Uint8Array[]>();
   const download: Download = async (url, options) => {
     const [address = ""] = url.split("?");
@@ -211,5 +173,5 @@ function splicing(parts: Parts): Parts {
     }
     return { ...reply, headers, body: body() };
   };
-  return { ...parts, download };
+  return { download };
 }

@@ -8,44 +8,33 @@ export const jobMutants: readonly Mutant[] = [
   {
     name: "takes the answer to another job's equal row for its own",
     matters: (scenario) => hasJobs(scenario) && scenario.faults.some(({ at }) => at === "effect"),
-    make: () => ({
-      ports: (ports) => ({
-        ...ports,
-        receipts: {
-          ...ports.receipts,
-          answerTo: async (run, item, attempt) => {
-            const { answerTo } = ports.receipts;
-            const other = run.jobName === "demo" ? "demo-1" : "demo";
-            const own = await answerTo(run, item, attempt);
-            return own ?? answerTo({ ...run, jobName: other }, item, attempt);
-          },
-        },
-      }),
+    receipts: ({ answerTo }) => ({
+      answerTo: async (run, item, attempt) => {
+        const other = run.jobName === "demo" ? "demo-1" : "demo";
+        const own = await answerTo(run, item, attempt);
+        return own ?? answerTo({ ...run, jobName: other }, item, attempt);
+      },
     }),
   },
   {
     name: "forgets what another job of its workspace has to collect",
     matters: hasJobs,
-    make: () => ({
-      parts: (parts) => {
-        const { accounts } = parts;
-        const ofWorkspace = (claimant = "") => claimant.replace(/ run \d+$/, "");
-        const claimed = <Of extends Claim | undefined>(claim: Of) =>
-          claim && { ...claim, claimant: ofWorkspace(claim.claimant) };
-        return {
-          ...parts,
-          accounts: {
-            ...accounts,
-            quota: (account, claimant) => accounts.quota(account, ofWorkspace(claimant)),
-            owes: (account, claim) => accounts.owes(account, claimed(claim)),
-            reserve: (caller, endpoint, claim) => accounts.reserve(caller, endpoint, claimed(claim)),
-          },
-        };
-      },
+    accounts: ({ quota, owes, reserve }) => ({
+      quota: (account, claimant) => quota(account, ofWorkspace(claimant)),
+      owes: (account, claim) => owes(account, claimed(claim)),
+      reserve: (caller, endpoint, claim) => reserve(caller, endpoint, claimed(claim)),
     }),
   },
 ];
 
 function hasJobs({ items }: Scenario): boolean {
   return items.some(({ id }) => jobOf(id) > 0);
+}
+
+function ofWorkspace(claimant = ""): string {
+  return claimant.replace(/ run \d+$/, "");
+}
+
+function claimed<Of extends Claim | undefined>(claim: Of) {
+  return claim && { ...claim, claimant: ofWorkspace(claim.claimant) };
 }

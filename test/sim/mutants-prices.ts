@@ -7,62 +7,45 @@ export const priceMutants: readonly Mutant[] = [
   {
     name: "compares no prices",
     matters: getsDearer,
-    make: () => ({
-      session: ({ gate: { prices } }) => {
-        const { charged } = prices;
-        prices.charged = (item) => charged.call(prices, item, item.price);
-      },
-    }),
+    session: ({ gate: { prices } }) => {
+      const { charged } = prices;
+      prices.charged = (item) => charged.call(prices, item, item.price);
+    },
   },
   {
     name: "goes on at the planned price after it has named a dearer one",
     matters: getsDearer,
-    make: () => ({
-      session: ({ gate: { prices } }) => {
-        prices.isBelow = () => false;
-      },
-    }),
+    session: ({ gate: { prices } }) => {
+      prices.isBelow = () => false;
+    },
   },
   {
     name: "sends the first of a model beside others",
-    make: () => ({
-      session: ({ gate: { prices } }) => {
-        prices.allowed = (planned) => [...planned];
-      },
-    }),
+    session: ({ gate: { prices } }) => {
+      prices.allowed = (planned) => [...planned];
+    },
   },
   {
     name: "forgets on resume what was charged",
     matters: getsDearer,
-    make: () => ({
-      session: ({ gate: { prices } }) => {
-        const { recall } = prices;
-        prices.recall = (item) => recall.call(prices, item, undefined);
-      },
-    }),
+    session: ({ gate: { prices } }) => {
+      const { recall } = prices;
+      prices.recall = (item) => recall.call(prices, item, undefined);
+    },
   },
   {
     name: "forgets what it had not remembered when it was killed",
     matters: getsDearer,
-    make: () => ({
-      parts: (parts) => ({
-        ...parts,
-        store: {
-          ...parts.store,
-          groups: async (run) =>
-            (await parts.store.groups(run)).map((group) => ({ ...group, charged: null })),
-        },
-      }),
+    store: ({ groups }) => ({
+      groups: async (run) => (await groups(run)).map((group) => ({ ...group, charged: null })),
     }),
   },
   {
     name: "tells nobody of a dearer price",
     matters: getsDearer,
-    make: () => ({
-      session: ({ gate: { prices } }) => {
-        prices.messages = () => [];
-      },
-    }),
+    session: ({ gate: { prices } }) => {
+      prices.messages = () => [];
+    },
   },
 ];
 

@@ -1,5 +1,5 @@
-import type { NewItem } from "../../src/core/ports/store.js";
 import type { Mutant } from "./mutants.js";
+import { enrolling } from "./mutants-approval.js";
 import type { Scenario } from "./scenario.js";
 
 /** Runners that are broken where local files are published. */
@@ -8,75 +8,49 @@ export const publishingMutants: readonly Mutant[] = [
     name: "sends an address of a local file that has expired",
     matters: hasFiles,
     stage: withShortLives,
-    make: () => ({
-      parts: (parts) => ({
-        ...parts,
-        store: {
-          ...parts.store,
-          publishedAt: async (target, sha256) => {
-            const known = await parts.store.publishedAt(target, sha256);
-            return known && { ...known, until: null };
-          },
-        },
-      }),
+    store: ({ publishedAt }) => ({
+      publishedAt: async (target, sha256) => {
+        const known = await publishedAt(target, sha256);
+        return known && { ...known, until: null };
+      },
     }),
   },
   {
     name: "publishes a content again in each process",
     matters: hasFiles,
-    make: () => {
-      const own = new WeakMap<object, Set<string>>();
+    store: ({ keepPublished, publishedAt }) => {
+      const own = new Set<string>();
       return {
-        parts: (parts, process) => ({
-          ...parts,
-          store: {
-            ...parts.store,
-            keepPublished: async (target, sha256, at) => {
-              own.set(process, new Set([...(own.get(process) ?? []), sha256]));
-              await parts.store.keepPublished(target, sha256, at);
-            },
-            publishedAt: async (target, sha256) =>
-              own.get(process)?.has(sha256) ? parts.store.publishedAt(target, sha256) : null,
-          },
-        }),
+        keepPublished: async (target, sha256, at) => {
+          own.add(sha256);
+          await keepPublished(target, sha256, at);
+        },
+        publishedAt: async (target, sha256) => (own.has(sha256) ? publishedAt(target, sha256) : null),
       };
     },
   },
   {
     name: "sends a local file that has changed since the run was planned",
     matters: ({ publishing }) => (publishing?.changes ?? []).length > 0,
-    make: () => ({
-      parts: (parts) => ({
-        ...parts,
-        store: {
-          ...parts.store,
-          enroll: (run, items, unselected) =>
-            parts.store.enroll(run, [...items].map(withoutHashes), unselected),
-        },
-      }),
-    }),
+    store: enrolling(({ files: _, ...item }) => item),
   },
   {
     name: "pays for an item whose file could not be published",
     matters: ({ publishing }) => publishing !== undefined && publishing.failing > 0,
-    make: () => ({
-      session: ({ publishing }) => {
-        const inputsOf = publishing.inputsOf.bind(publishing);
-        publishing.inputsOf = async (item, inputs) => (await inputsOf(item, inputs)) ?? inputs;
-      },
-    }),
+    session: ({ publishing }) => {
+      const inputsOf = publishing.inputsOf.bind(publishing);
+      publishing.inputsOf = async (item, inputs) => (await inputsOf(item, inputs)) ?? inputs;
+    },
   },
   {
     name: "sends a request as soon as its file is published, whatever has happened meanwhile",
     matters: hasFiles,
     stage: withSlowBucket,
-    make: () => ({
-      session: ({ publishing }) => {
-        const inputsOf = publishing.inputsOf.bind(publishing);
-        publishing.inputsOf = async (item, inputs) =>
-          (await inputsOf(item, inputs)) ?? (await inputsOf(item, inputs));
-      },
-    }),
+    session: ({ publishing }) => {
+      const inputsOf = publishing.inputsOf.bind(publishing);
+      publishing.inputsOf = async (item, inputs) =>
+        (await inputsOf(item, inputs)) ?? (await inputsOf(item, inputs));
+    },
   },
 ];
 
@@ -95,8 +69,4 @@ function withSlowBucket(scenario: Scenario): Scenario {
   const { publishing } = scenario;
   if (publishing === undefined) return scenario;
   return { ...scenario, publishing: { ...publishing, longestMs: 600_000 } };
-}
-
-function withoutHashes({ files: _, ...item }: NewItem): NewItem {
-  return item;
 }

@@ -1,92 +1,60 @@
 import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Mutant } from "./mutants.js";
-import type { Substitution } from "./runner.js";
+import type { Substitution, Swap } from "./runner.js";
 import type { Scenario } from "./scenario.js";
 
 /** Runners that are broken where they find out what became of an unanswered paid request. */
 export const settlingMutants: readonly Mutant[] = [
   {
     name: "settles too early",
-    make: () => ({
-      settings: (settings) => ({ ...settings, settling: { ...settings.settling, settleMs: [500, 1_000] } }),
-    }),
+    settings: ({ settling }) => ({ settling: { ...settling, settleMs: [500, 1_000] } }),
   },
   {
     name: "overlooks that the key is used from elsewhere",
     stage: explainable,
-    make: () =>
-      ofEvidence((evidence) => {
-        const { baseline, readings } = evidence;
-        const own = readings.map((reading) => ({
-          ...reading,
-          requests: baseline.requests + reading.over - baseline.over,
-        }));
-        return { ...evidence, foreignAt: null, readings: own };
-      }),
+    spendLog: ofEvidence(({ baseline, readings }) => {
+      const own = (over: number) => baseline.requests + over - baseline.over;
+      return {
+        foreignAt: null,
+        readings: readings.map((reading) => ({ ...reading, requests: own(reading.over) })),
+      };
+    }),
   },
   {
     name: "lets every request that was ever lost explain what others do with the key",
     stage: explainable,
-    make: () => {
-      let unanswered = 0;
-      return {
-        parts: (parts) => ({
-          ...parts,
-          accounts: counting(parts.accounts, (change) => (unanswered += change)),
-        }),
-        ...ofEvidence((evidence) => {
-          const lax = <Of extends { over: number }>(reading: Of) => ({
-            ...reading,
-            over: reading.over - unanswered,
-          });
-          return { ...evidence, baseline: lax(evidence.baseline), readings: evidence.readings.map(lax) };
-        }),
-      };
-    },
+    make: explainingAll,
   },
   {
     name: "takes it for granted that a failed task's credits come back",
-    make: () => ofEvidence((evidence) => ({ ...evidence, hypotheses: ["net"], trusted: true })),
+    spendLog: ofEvidence(() => ({ hypotheses: ["net"], trusted: true })),
   },
   {
     name: "takes any gateway's 5xx for the service's own word",
-    make: () => ({
-      ports: (ports) => ({
-        ...ports,
-        spendLog: {
-          ...ports.spendLog,
-          answered: (entry, answer) =>
-            ports.spendLog.answered(
-              entry,
-              answer.outcome === "unknown" ? { ...answer, completeError: true } : answer,
-            ),
-        },
-      }),
-      settings: (settings) => ({ ...settings, settling: { ...settings.settling, errorIsFree: true } }),
+    spendLog: ({ answered }) => ({
+      answered: (entry, answer) =>
+        answered(entry, answer.outcome === "unknown" ? { ...answer, completeError: true } : answer),
     }),
+    settings: ({ settling }) => ({ settling: { ...settling, errorIsFree: true } }),
   },
   {
     name: "settles an unanswered request as not charged at once",
-    make: () =>
-      ofSpendLog((spendLog) => ({
-        ...spendLog,
-        entry: async (entry) => {
-          const found = await spendLog.entry(entry);
-          return found && { ...found, verdict: found.verdict ?? "not_charged" };
-        },
-      })),
+    spendLog: (spendLog) => ({
+      entry: async (entry) => {
+        const found = await spendLog.entry(entry);
+        return found && { ...found, verdict: found.verdict ?? "not_charged" };
+      },
+    }),
   },
   {
     name: "says of every unanswered request that it was charged",
-    make: () =>
-      ofSpendLog((spendLog) => ({
-        ...spendLog,
-        entry: async (entry) => {
-          const found = await spendLog.entry(entry);
-          return found?.verdict === "not_charged" ? { ...found, verdict: "charged" } : found;
-        },
-      })),
+    spendLog: (spendLog) => ({
+      entry: async (entry) => {
+        const found = await spendLog.entry(entry);
+        return found?.verdict === "not_charged" ? { ...found, verdict: "charged" } : found;
+      },
+    }),
   },
 ];
 
@@ -114,36 +82,42 @@ function explainable(scenario: Scenario): Scenario {
   };
 }
 
-/** Tells of each request that leaves or is answered how many more are without an answer. */
-function counting(accounts: Accounts, tell: (change: 1 | -1) => void): Accounts {
+function ofEvidence(change: (evidence: Evidence) => Partial<Evidence>): Swap<SpendLog> {
+  return (spendLog) => ({
+    evidence: async (settings) => {
+      const evidence = await spendLog.evidence(settings);
+      return evidence && { ...evidence, ...change(evidence) };
+    },
+  });
+}
+
+function explainingAll(): Substitution {
+  let unanswered = 0;
+  const lax = <Of extends { over: number }>(reading: Of) => ({ ...reading, over: reading.over - unanswered });
   return {
-    ...accounts,
+    accounts: counting((change) => (unanswered += change)),
+    spendLog: ofEvidence(({ baseline, readings }) => ({
+      baseline: lax(baseline),
+      readings: readings.map(lax),
+    })),
+  };
+}
+
+/** Tells of each request that leaves or is answered how many more are without an answer. */
+function counting(tell: (change: 1 | -1) => void): Swap<Accounts> {
+  return ({ reserve, answered, release }) => ({
     reserve: async (...asked) => {
-      const reservation = await accounts.reserve(...asked);
+      const reservation = await reserve(...asked);
       if (reservation.ticket !== null) tell(1);
       return reservation;
     },
     answered: async (...ticket) => {
       tell(-1);
-      await accounts.answered(...ticket);
+      await answered(...ticket);
     },
     release: async (ticket) => {
       tell(-1);
-      await accounts.release(ticket);
+      await release(ticket);
     },
-  };
-}
-
-function ofEvidence(change: (evidence: Evidence) => Evidence): Substitution {
-  return ofSpendLog((spendLog) => ({
-    ...spendLog,
-    evidence: async (settings) => {
-      const evidence = await spendLog.evidence(settings);
-      return evidence && change(evidence);
-    },
-  }));
-}
-
-function ofSpendLog(change: (spendLog: SpendLog) => SpendLog): Substitution {
-  return { ports: (ports) => ({ ...ports, spendLog: change(ports.spendLog) }) };
+  });
 }

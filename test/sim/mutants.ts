@@ -13,8 +13,8 @@ import { settlingMutants } from "./mutants-settling.js";
 import type { Substitution } from "./runner.js";
 import type { Scenario } from "./scenario.js";
 
-/** A deliberately broken runner: the real one with something else in the place of one of its ports. */
-export interface Mutant {
+/** A deliberately broken runner: the real one with something else in the place of some methods of its ports. */
+export interface Mutant extends Substitution {
   /** What is wrong with it, as a sentence about it. */
   name: string;
   /** It is of the runs in which several hosts share a workspace. */
@@ -23,8 +23,8 @@ export interface Mutant {
   matters?(scenario: Scenario): boolean;
   /** Changes each scenario into one in which it can show, if few seeds have one by themselves. */
   stage?(scenario: Scenario): Scenario;
-  /** A new one for each simulation. */
-  make(): Substitution;
+  /** What it is besides, if that remembers something from process to process: a new one for each simulation. */
+  make?(): Substitution;
 }
 
 /** What cannot catch these, cannot be believed when it finds nothing. */

@@ -1,3 +1,4 @@
+import type { Credits } from "../../src/core/money.js";
 import type { Attempt, AttemptOutcome } from "../../src/core/ports/attempt.js";
 import type { Scenario } from "./scenario.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
@@ -33,10 +34,10 @@ export class PriceRules implements Rule {
   private readonly attempts = new Map<string, string>();
 
   constructor(
-    { items }: Scenario,
+    private readonly scenario: Pick<Scenario, "items" | "repeats">,
     private readonly workspaces: readonly Workspace[],
   ) {
-    this.models = new Map(items.map(({ id, model }) => [id, model]));
+    this.models = new Map(scenario.items.map(({ id, model }) => [id, model]));
     this.told = workspaces.map(() => new Map());
   }
 
@@ -83,6 +84,12 @@ export class PriceRules implements Rule {
       const item = this.attempts.get(`${sender.workspace} ${values[0]}`);
       if (item !== undefined && values[1] === "accepted")
         this.noteAccepted(sender, item, values[2] as AttemptOutcome);
+    }
+    // The answer to a repeated request.
+    if (name === "store.adopt") {
+      const { attempt, charged } = values[1] as { attempt: number; charged: Credits };
+      const item = this.attempts.get(`${sender.workspace} ${attempt}`);
+      if (item !== undefined && this.scenario.repeats) this.noteAccepted(sender, item, { charged });
     }
     // The group's name is a list that begins with the model.
     if (name === "accounts.charged") {

@@ -58,20 +58,39 @@ export interface Parts {
   inspect: typeof inspect;
 }
 
+/** What stands in the place of some of a port's methods: as it is, or made from the real port for each process. */
+export type Swap<Port> = Partial<Port> | ((port: Port, process: Process) => Partial<Port>);
+
 /** What a mutant puts in the place of the real thing. */
 export interface Substitution {
-  parts?(parts: Parts, process: Process): Parts;
-  service?(service: Service, process: Process): Service;
-  ports?(ports: RunPorts, process: Process): RunPorts;
-  settings?(settings: RunSettings): RunSettings;
+  store?: Swap<Store>;
+  accounts?: Swap<Accounts>;
+  disk?: Swap<Disk>;
+  /** Several of these, or those that are no objects. */
+  parts?: Swap<Parts>;
+  service?: Swap<Service>;
+  spendLog?: Swap<SpendLog>;
+  receipts?: Swap<RunPorts["receipts"]>;
+  lanes?: Swap<RunPorts["lanes"]>;
+  ports?: Swap<RunPorts>;
+  settings?: Swap<RunSettings>;
   /** The queue of a process of a fleet. */
-  queue?(queue: Queue, process: Process): Queue;
+  queue?: Swap<Queue>;
   /** What a worker of a fleet receives with. */
   receives?(archive: Archive): Pick<Archive, "receive">;
   /** The lock of a fleet's workspace. */
   lock?(lock: Lock): Lock;
   /** Breaks the session of a run that is about to begin. */
   session?(session: Session): void;
+}
+
+export function swapped<Port extends object>(
+  port: Port,
+  swap: Swap<Port> | undefined,
+  process: Process,
+): Port {
+  if (swap === undefined) return port;
+  return { ...port, ...(typeof swap === "function" ? swap(port, process) : swap) };
 }
 
 export interface Network {
@@ -135,7 +154,7 @@ export async function execute(
     onDailyLimit: scenario.onDailyLimit,
   };
   const opened = openService(parts.send, pacing);
-  const service = mutant.service?.(opened, process) ?? opened;
+  const service = swapped(opened, mutant.service, process);
   const ownSpendLog = gatedPort(
     process,
     "accounts.db",
@@ -173,8 +192,8 @@ export async function execute(
       publish: network.bucket?.portsOf(process, jobFolder(run)) ?? null,
     };
     const session = openSession(
-      mutant.ports?.(ports, process) ?? ports,
-      mutant.settings?.(settings) ?? settings,
+      brokenPorts(ports, mutant, process),
+      swapped(settings, mutant.settings, process),
     );
     mutant.session?.(session);
     const orders = await cancelling?.attend(process, store, session);
@@ -228,7 +247,23 @@ export function partsOf(
     inspect,
   };
   const parts = fleet?.parts(own) ?? own;
-  return mutant.parts?.(parts, process) ?? parts;
+  const broken: Parts = {
+    ...parts,
+    store: swapped(parts.store, mutant.store, process),
+    accounts: swapped(parts.accounts, mutant.accounts, process),
+    disk: swapped(parts.disk, mutant.disk, process),
+  };
+  return swapped(broken, mutant.parts, process);
+}
+
+function brokenPorts(ports: RunPorts, mutant: Substitution, process: Process): RunPorts {
+  const broken: RunPorts = {
+    ...ports,
+    spendLog: swapped(ports.spendLog, mutant.spendLog, process),
+    receipts: swapped(ports.receipts, mutant.receipts, process),
+    lanes: swapped(ports.lanes, mutant.lanes, process),
+  };
+  return swapped(broken, mutant.ports, process);
 }
 
 /** As `run` does with the manifest at hand, or `resume` without it. */

@@ -42,13 +42,9 @@ describe("the simulation", () => {
   test("chains break no promise though their addresses have to be renewed, nor does a crash among them", async () => {
     let renewals = 0;
     const once = await simulate(chained(), {
-      parts: (parts) => {
-        const { renewed } = parts.store;
-        return {
-          ...parts,
-          store: { ...parts.store, renewed: (item, fresh) => renewed(item, fresh).finally(() => renewals++) },
-        };
-      },
+      store: ({ renewed }) => ({
+        renewed: (item, fresh) => renewed(item, fresh).finally(() => renewals++),
+      }),
     });
     const again = await simulate(chained());
     expect(once.violation).toBeNull();
@@ -68,14 +64,10 @@ describe("the simulation", () => {
   test("files are published and break no promise, nor does a crash among them; so is what a vanished task made", async () => {
     const handedOn: string[] = [];
     const once = await simulate(published(), {
-      parts: (parts) => ({
-        ...parts,
-        store: {
-          ...parts.store,
-          renewed: async (item, fresh) => {
-            handedOn.push(...fresh.urls.map((url) => new URL(url).hostname));
-            await parts.store.renewed(item, fresh);
-          },
+      store: ({ renewed }) => ({
+        renewed: async (item, fresh) => {
+          handedOn.push(...fresh.urls.map((url) => new URL(url).hostname));
+          await renewed(item, fresh);
         },
       }),
     });

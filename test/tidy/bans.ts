@@ -74,7 +74,7 @@ const sqlClock =
 
 /** The service and the sandbox have the connections of a service. */
 function isAside(path: string): boolean {
-  return /^src\/(service|sandbox)\//.test(path);
+  return /^src\/(service|sandbox)\//.test(path) || path === "src/serve/serve.ts";
 }
 
 export function checkBans(files: readonly SourceFile[]): Finding[] {
@@ -86,7 +86,7 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
     ...sources.filter((file) => file.path !== client).flatMap(secondClients),
     ...sources.filter(({ path }) => !isAside(path)).flatMap(otherConnections),
     ...sources
-      .filter(({ path }) => path !== payment && path !== client && !isAside(path))
+      .filter(({ path }) => ![payment, repeating].includes(path) && path !== client && !isAside(path))
       .flatMap(otherPayments),
     ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
     ...sources.filter((file) => importsOf(file).some(({ from }) => from === "../script.js")).flatMap(unasked),
@@ -138,8 +138,12 @@ function secondClients(file: SourceFile): Finding[] {
     );
 }
 
-/** The one file that sends paid requests: there each is on record before it leaves (P1). */
+/**
+ * The one file that sends paid requests: there each is on record before it leaves (P1). The other one repeats what has left, where
+ * the service knows it by its key.
+ */
 const payment = "src/run/submit.ts";
+const repeating = "src/run/repeat.ts";
 
 function otherPayments(file: SourceFile): Finding[] {
   return visit(parse(file), holdsValues)
@@ -165,6 +169,8 @@ const connecting: Readonly<Record<string, string>> = {
   "src/bucket/bucket.ts": "S3-compatible stores",
   "src/notify/deliver.ts": "webhooks",
   "src/providers/send.ts": "providers",
+  "src/serve/works/inputs.ts": "the addresses of inputs",
+  "src/serve/works/outputs.ts": "the files of providers",
   "src/store/postgres/connection.ts": "PostgreSQL",
   "src/providers/comfyui/machine.ts": "machines with ComfyUI",
 };

@@ -70,17 +70,19 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   ],
   sandbox: ["catalogue", "faults", "studio", "."],
   providers: [".", "http", "comfyui", "command", "template"],
+  serve: ["models", "works", "."],
 };
 
 /**
- * The service and the sandbox, which is that service with invented models, stand aside: their limiter and their ledger share no
- * code with core, or a bug would cancel out. The service does not know the sandbox. The providers, which do the service's jobs,
- * know neither.
+ * The service, the sandbox, which is that service with invented models, the providers, which do its jobs for real, and what serves
+ * both stand aside: their limiter and their ledger share no code with core, or a bug would cancel out. The service knows neither
+ * sandbox nor providers, and they do not know it.
  */
 const aside: Readonly<Record<string, readonly string[]>> = {
   service: ["api", "sqlite.ts", "clock.ts", "package-file.ts"],
   sandbox: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "service"],
-  providers: ["api", "clock.ts", "package-file.ts", "text"],
+  providers: ["api", "clock.ts", "package-file.ts", "text", "whole-file.ts"],
+  serve: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "text", "whole-file.ts", "service", "providers"],
 };
 
 /** What may be imported although its rank is not lower: only the outermost rooms know the real clock and the sandbox. */

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
@@ -118,7 +118,7 @@ export async function connectOwnService(
   if (trust) agree(sharedFolder, root, values, machine.clock.now());
   const asked = notAgreed(sharedFolder, root, values);
   if (asked.length > 0) throw unagreed(root, asked, `bulkgen trust --models ${shellWord(file)}`);
-  const { key, userId } = identityOf(sharedFolder, root);
+  const { key, userId } = identityOf(sharedFolder, root, machine);
   const connection = (baseUrl: string): ServiceConnection => ({
     origin: "models",
     baseUrl,
@@ -198,12 +198,16 @@ async function start(
  * Key and user of a workspace's own service, from a secret of this user on this machine. The key opens nothing but that service,
  * and is kept nowhere.
  */
-function identityOf(sharedFolder: string, root: string): { key: string; userId: string } {
+function identityOf(
+  sharedFolder: string,
+  root: string,
+  { random }: Pick<Machine, "random">,
+): { key: string; userId: string } {
   const path = join(sharedFolder, "own-service.secret");
   if (!existsSync(path)) {
     mkdirSync(sharedFolder, { recursive: true });
     try {
-      writeFileSync(path, randomBytes(32).toString("hex"), { mode: 0o600, flag: "wx" });
+      writeFileSync(path, `${random.uuid()}${random.uuid()}`, { mode: 0o600, flag: "wx" });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }

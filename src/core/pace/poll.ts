@@ -192,3 +192,11 @@ function instant(text = ""): number | null {
   const at = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? null : at;
 }
+
+const queuedMsMin = 5_000;
+const queuedMsMax = 300_000;
+
+/** Milliseconds until a task is polled again that waits in the service's queue; `aheadMs` is null if nobody knows how long. */
+export function queuedInterval(aheadMs: number | null): number {
+  return Math.min(queuedMsMax, Math.max(queuedMsMin, (aheadMs ?? 0) / 2));
+}

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { nearest } from "../../text/nearest.js";
-import { type Job, type Json, type MediaName, type Mistake, Refused } from "../provider.js";
+import { JobRefused, type Json, type MediaName, type Mistake, type ProviderJob } from "../provider.js";
 import { isLink, targetOf, type Workflow } from "./graph.js";
 
 /** Which inputs of a workflow take which value: `{ prompt: "6.text", seed: ["3.seed", "12.noise_seed"] }`. */
@@ -19,7 +19,7 @@ const seedMax = 2 ** 48;
 export function boundWorkflow(
   workflow: Workflow,
   bind: Bind,
-  job: Pick<Job, "id" | "prompt" | "params">,
+  job: Pick<ProviderJob, "id" | "prompt" | "params">,
   files: Partial<Record<MediaName, string>>,
 ): Workflow {
   const bound = structuredClone(workflow);
@@ -30,7 +30,7 @@ export function boundWorkflow(
       const at = targetOf(target);
       const inputs = at === null ? undefined : bound[at.id]?.inputs;
       if (at === null || inputs === undefined)
-        throw new Refused("provider", `the workflow has no node for ${target} any more`, false);
+        throw new JobRefused("provider", `the workflow has no node for ${target} any more`, false);
       inputs[at.input] = likeBefore(value, inputs[at.input], name);
     }
   }
@@ -39,7 +39,7 @@ export function boundWorkflow(
 
 function valueFor(
   name: string,
-  { id, prompt, params }: Pick<Job, "id" | "prompt" | "params">,
+  { id, prompt, params }: Pick<ProviderJob, "id" | "prompt" | "params">,
   files: Partial<Record<MediaName, string>>,
 ): string | null {
   if (name === "prompt") return prompt;
@@ -57,12 +57,16 @@ function likeBefore(value: string, before: Json | undefined, name: string): Json
   if (typeof before === "number") {
     const number = Number(value);
     if (value.trim() === "" || !Number.isFinite(number))
-      throw new Refused("parameter", `${name} has to be a number, but it is ${JSON.stringify(value)}`, false);
+      throw new JobRefused(
+        "parameter",
+        `${name} has to be a number, but it is ${JSON.stringify(value)}`,
+        false,
+      );
     return number;
   }
   if (typeof before === "boolean") {
     if (value === "true" || value === "false") return value === "true";
-    throw new Refused(
+    throw new JobRefused(
       "parameter",
       `${name} has to be true or false, but it is ${JSON.stringify(value)}`,
       false,

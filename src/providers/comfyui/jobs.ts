@@ -4,17 +4,17 @@ import { clientText } from "../client-text.js";
 import {
   type Accepted,
   type Done,
-  type Job,
+  JobLater,
+  type JobOutput,
+  JobRefused,
   type Json,
-  Later,
   type MediaFile,
   type MediaName,
   type ModelSettings,
-  type Output,
   type Provider,
+  type ProviderJob,
   type ProviderPlace,
   type ProviderSettings,
-  Refused,
   type Running,
 } from "../provider.js";
 import { type Bind, boundWorkflow, mediaNames } from "./bind.js";
@@ -63,7 +63,7 @@ export class ComfyJobs implements Provider {
     this.machines = settings.addresses.map((address) => new ComfyMachine(address, headers));
   }
 
-  async submit(job: Job, signal: AbortSignal): Promise<Accepted> {
+  async submit(job: ProviderJob, signal: AbortSignal): Promise<Accepted> {
     const { workflow, bind } = job.model.details as unknown as WorkflowModel;
     const saved = this.workflow(workflow);
     const { machine, gone } = await this.leastBusy(signal);
@@ -95,7 +95,7 @@ export class ComfyJobs implements Provider {
   }
 
   /** Looks on every machine. One that does not answer may have the job, so then nobody knows, and this throws. */
-  async find({ id }: Pick<Job, "id">, signal: AbortSignal): Promise<Accepted | null> {
+  async find({ id }: Pick<ProviderJob, "id">, signal: AbortSignal): Promise<Accepted | null> {
     const found = await Promise.all(
       this.machines.map(async (machine) => {
         const where = await machine.whereIs(id, signal).catch((error: unknown) => error as Error);
@@ -146,7 +146,7 @@ export class ComfyJobs implements Provider {
     try {
       return workflowFile(this.place.folder, name);
     } catch (error) {
-      throw new Refused("provider", clientText((error as Error).message), false);
+      throw new JobRefused("provider", clientText((error as Error).message), false);
     }
   }
 
@@ -170,7 +170,7 @@ export class ComfyJobs implements Provider {
     }
     if (best !== null) return { machine: best.machine, gone: reasons.length };
     const none = this.machines.length === 1 ? "ComfyUI does not answer" : "no machine with ComfyUI answers";
-    throw new Later(`${none}: ${reasons[0] ?? "there is none"}`, goneMs, "provider");
+    throw new JobLater(`${none}: ${reasons[0] ?? "there is none"}`, goneMs, "provider");
   }
 
   private count(machine: ComfyMachine, by: number): void {
@@ -179,7 +179,7 @@ export class ComfyJobs implements Provider {
 
   /** Uploads come before the job is sent, so that whatever goes wrong with them it was not accepted. */
   private async uploaded(
-    { id, media }: Job,
+    { id, media }: ProviderJob,
     bind: Bind,
     machine: ComfyMachine,
     signal: AbortSignal,
@@ -190,7 +190,7 @@ export class ComfyJobs implements Provider {
       if (file === undefined || !Object.hasOwn(bind, name)) continue;
       const answer = await uploadedAs(machine, file, `bulkgen-${id}-${name}`, signal);
       if (typeof answer === "number")
-        throw new Refused("input", `ComfyUI did not take the ${name}: it answered ${answer}`, false);
+        throw new JobRefused("input", `ComfyUI did not take the ${name}: it answered ${answer}`, false);
       files[name] = answer;
     }
     return files;
@@ -234,14 +234,14 @@ async function sent(
     answer = await machine.prompt(id, workflow, signal);
   } catch (error) {
     if (isUnreached(error))
-      throw new Later(`ComfyUI does not answer: ${plainError(error)}`, goneMs, "provider");
+      throw new JobLater(`ComfyUI does not answer: ${plainError(error)}`, goneMs, "provider");
     throw error;
   }
   if ("accepted" in answer) return answer.accepted;
-  if ("rejected" in answer) throw new Refused("parameter", rejectionText(answer.rejected), false);
+  if ("rejected" in answer) throw new JobRefused("parameter", rejectionText(answer.rejected), false);
   // A client's error says that the request was understood and not taken; a server's says nothing.
   if (answer.status >= 400 && answer.status < 500)
-    throw new Refused(
+    throw new JobRefused(
       "provider",
       `ComfyUI answered ${answer.status}: is base_url its address, and the key good?`,
       false,
@@ -260,7 +260,7 @@ async function uploadedAs(
     if (typeof answer === "number" && answer >= 500) throw new Error(`it answered ${answer}`);
     return answer;
   } catch (error) {
-    throw new Later(`an input could not be given to ComfyUI: ${plainError(error)}`, goneMs, "provider");
+    throw new JobLater(`an input could not be given to ComfyUI: ${plainError(error)}`, goneMs, "provider");
   }
 }
 
@@ -273,11 +273,12 @@ const endings: Readonly<Record<string, string>> = {
 
 function endingOf(path: string, type: string): string {
   const subtype = type.split("/")[1]?.split(";")[0] ?? "";
-  return extname(path) || `.${endings[subtype] ?? subtype.replace(/^x-/, "")}`;
+  const ending = extname(path) || `.${endings[subtype] ?? subtype.replace(/^x-/, "")}`;
+  return /^\.[a-z0-9]{1,8}$/i.test(ending) ? ending : "";
 }
 
 /** What ComfyUI says of a workflow that it does not run. */
-export function rejectionText({ error, node_errors = {} }: Rejection): string {
+function rejectionText({ error, node_errors = {} }: Rejection): string {
   const found = Object.entries(node_errors).flatMap(([id, { class_type = "node", errors = [] }]) =>
     errors.map(({ message = "", details = "", extra_info }) => {
       // Details begin with the input's name in most cases.
@@ -293,7 +294,7 @@ export function rejectionText({ error, node_errors = {} }: Rejection): string {
 function missed(state: Resume): Running {
   const missing = (state.missing ?? 0) + 1;
   if (missing >= missingMax)
-    throw new Refused(
+    throw new JobRefused(
       "provider",
       "ComfyUI does not know the job any more: it was restarted, or the job was removed from its queue",
       false,
@@ -311,26 +312,26 @@ function finished(machine: ComfyMachine, id: string, { status, outputs }: Ended)
   if (fault !== undefined) {
     const { node_id, node_type, exception_message } = fault as Record<string, string | undefined>;
     const why = (exception_message ?? "").trim().split("\n")[0];
-    throw new Refused(
+    throw new JobRefused(
       "provider",
       clientText(`ComfyUI stopped at node ${node_id} (${node_type}): ${why}`),
       false,
     );
   }
   if (messages.some(([event]) => event === "execution_interrupted"))
-    throw new Refused("provider", "the job was stopped in ComfyUI", false);
+    throw new JobRefused("provider", "the job was stopped in ComfyUI", false);
   if (status?.status_str === "error")
-    throw new Refused("provider", "ComfyUI failed without saying why", false);
+    throw new JobRefused("provider", "ComfyUI failed without saying why", false);
   const files = filesOf(outputs).map(({ filename, subfolder = "", type = "output" }) =>
     machine.file(filename, subfolder, type),
   );
   if (files.length === 0)
-    throw new Refused(
+    throw new JobRefused(
       "provider",
       "ComfyUI ended the job without a file: does the workflow save its result?",
       false,
     );
-  return { outputs: files satisfies Output[], ref: id };
+  return { outputs: files satisfies JobOutput[], ref: id };
 }
 
 interface SavedFile {

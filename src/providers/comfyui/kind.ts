@@ -19,7 +19,7 @@ export const comfyuiKind: ProviderKind = {
     bind: z.record(
       z.string(),
       z.union(
-        [target, z.array(target).min(1)],
+        [target, z.array(target).min(1, "expected a node and its input, such as 6.text")],
         "expected a node and its input, such as 6.text, or a list of them",
       ),
       "expected which input of the workflow takes what, such as { prompt: 6.text, seed: 3.seed }",

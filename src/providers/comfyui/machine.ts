@@ -1,4 +1,4 @@
-import { Client } from "undici";
+import { Pool } from "undici";
 import type { Json } from "../provider.js";
 import type { ObjectInfo } from "./workflow.js";
 
@@ -65,8 +65,8 @@ interface Question {
   method: "GET" | "POST";
   path: string;
   body?: string | Uint8Array;
-  /** Of the body; JSON by default. */
-  type?: string;
+  /** JSON by default. */
+  contentType?: string;
   /** How long it may take to answer (ms); 0 leaves it to the signal. */
   ms?: number;
 }
@@ -124,19 +124,9 @@ export class ComfyMachine {
 
   /** Puts a file into its input folder, and answers with the name that nodes know it by; the status if it does not take it. */
   async upload(bytes: Uint8Array, name: string, type: string, signal: AbortSignal): Promise<string | number> {
-    const form = new FormData();
-    form.set("image", new Blob([bytes as Uint8Array<ArrayBuffer>], { type }), name);
-    form.set("overwrite", "true");
-    const encoded = new Response(form);
-    const body = new Uint8Array(await encoded.arrayBuffer());
+    const { contentType, body } = multipart(bytes, name, type);
     const { status, text } = await this.ask(
-      {
-        method: "POST",
-        path: "/upload/image",
-        body,
-        type: encoded.headers.get("content-type") ?? "multipart/form-data",
-        ms: 0,
-      },
+      { method: "POST", path: "/upload/image", contentType, body, ms: 0 },
       signal,
     );
     if (status !== 200) return status;
@@ -205,23 +195,24 @@ export class ComfyMachine {
   }
 
   private async ask(
-    { method, path, body = "", type = "application/json", ms = answerMs }: Question,
+    { method, path, body = "", contentType = "application/json", ms = answerMs }: Question,
     signal?: AbortSignal,
   ): Promise<{ status: number; text: string }> {
     const { origin, pathname } = new URL(this.address);
-    const client = new Client(origin, {
+    const pool = new Pool(origin, {
+      connections: 1,
       connectTimeout: connectMs,
       headersTimeout: ms,
       bodyTimeout: ms,
       maxResponseSize: answerBytesMax,
     });
     try {
-      const answer = await client.request({
+      const answer = await pool.request({
         method,
         path: `${pathname.replace(/\/$/, "")}${path}`,
         headers: {
           accept: "application/json",
-          ...(method === "POST" ? { "content-type": type } : {}),
+          ...(method === "POST" ? { "content-type": contentType } : {}),
           ...this.headers(),
         },
         ...(method === "POST" ? { body } : {}),
@@ -229,7 +220,7 @@ export class ComfyMachine {
       });
       return { status: answer.statusCode, text: await answer.body.text() };
     } finally {
-      await client.destroy();
+      await pool.destroy();
     }
   }
 }
@@ -239,4 +230,24 @@ export type JobPlace = { ended: Ended } | { running: true } | { place: number; w
 /** Versions that do not know `prompt_id` give a job an id of their own; ours is then its client's. */
 function isJob(job: QueuedJob, id: string): boolean {
   return job[1] === id || job[3]?.client_id === id;
+}
+
+/** A form with one file, which takes the place of one of the same name. The name has no character that a form would quote. */
+function multipart(bytes: Uint8Array, name: string, type: string): { contentType: string; body: Uint8Array } {
+  // No file holds this by chance, because its name has the job's id.
+  const boundary = `----${name}`.slice(0, 70);
+  const part = (head: string) => `--${boundary}\r\ncontent-disposition: form-data; ${head}\r\n\r\n`;
+  return {
+    contentType: `multipart/form-data; boundary="${boundary}"`,
+    body: Buffer.concat([
+      Buffer.from(`${part('name="overwrite"')}true\r\n`),
+      Buffer.from(
+        part(
+          `name="image"; filename="${name}"\r\ncontent-type: ${/^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : "application/octet-stream"}`,
+        ),
+      ),
+      bytes,
+      Buffer.from(`\r\n--${boundary}--\r\n`),
+    ]),
+  };
 }

@@ -1,7 +1,7 @@
 import { posix, win32 } from "node:path";
 import { nearest } from "../../text/nearest.js";
 import { LiquidMistake, type LiquidText, liquidText } from "../liquid.js";
-import { type Mistake, Refused } from "../provider.js";
+import { JobRefused, type Mistake } from "../provider.js";
 
 /**
  * The words of a program. No shell reads them, so nothing in a prompt is special to a shell. Two things still can be: a word
@@ -10,7 +10,7 @@ import { type Mistake, Refused } from "../provider.js";
  */
 
 /** What every model can use besides its params. */
-export const ownNames = ["prompt", "image", "video", "audio", "out", "folder"] as const;
+const ownNames = ["prompt", "image", "video", "audio", "out", "folder"] as const;
 
 /** A word that is a value and nothing else is at a client's mercy, and so is one that begins with a value. */
 const beginsWithValue = /^\s*\{[{%]/;
@@ -36,13 +36,13 @@ export function filledWords(command: readonly string[], values: Readonly<Record<
   for (const written of command) {
     const word = liquidText(written).filled(values);
     if (!areOptionsOver && beginsWithValue.test(written) && word.startsWith("-"))
-      throw new Refused(
+      throw new JobRefused(
         "parameter",
         `${JSON.stringify(word.slice(0, 40))} begins with a dash, which the program would take for an option`,
         false,
       );
     if (word.includes("\0"))
-      throw new Refused("input", "a value has a NUL character, which no program takes", false);
+      throw new JobRefused("input", "a value has a NUL character, which no program takes", false);
     areOptionsOver ||= written === "--";
     // What `{% if %}` leaves out is no empty word.
     if (word === "" && written.includes("{%")) continue;
@@ -110,7 +110,13 @@ function readText(text: string, known: readonly string[]): { names: readonly str
 
 function programMistakes([program = ""]: readonly string[]): Mistake[] {
   if (!/\{[{%]/.test(program)) return [];
-  return [{ path: ["command", 0], message: "the program has to be named as it is, without {{ }}" }];
+  return [
+    {
+      path: ["command", 0],
+      message:
+        "the program has to be named as it is, without {{ }}; a path such as ./draw.sh starts at the models file",
+    },
+  ];
 }
 
 /** A word at which a prompt would be an option. */

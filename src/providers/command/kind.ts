@@ -8,13 +8,13 @@ import type { ProviderKind } from "../kind.js";
 import { liquidText } from "../liquid.js";
 import {
   type Done,
-  type Job,
+  type JobOutput,
+  JobRefused,
   type ModelSettings,
-  type Output,
   type Provider,
+  type ProviderJob,
   type ProviderPlace,
   type ProviderSettings,
-  Refused,
 } from "../provider.js";
 import { filledWords, type ProgramWords, wordMistakes } from "./arguments.js";
 import { type ProgramEnd, runProgram } from "./program.js";
@@ -44,7 +44,7 @@ export const commandKind: ProviderKind = {
   check({ details, input }, folder, params) {
     const words = details as unknown as ProgramWords;
     const [program = ""] = words.command;
-    const isMissing = isPath(program) && !isFile(resolve(folder, program));
+    const isMissing = isPath(program) && !program.includes("{{") && !isFile(resolve(folder, program));
     return [
       ...(isMissing ? [{ path: ["command", 0], message: `there is no program ${program}` }] : []),
       ...wordMistakes(words, input, params),
@@ -62,7 +62,7 @@ class Programs implements Provider {
     private readonly place: Pick<ProviderPlace, "folder" | "env" | "clock">,
   ) {}
 
-  async submit(job: Job, signal: AbortSignal): Promise<Done> {
+  async submit(job: ProviderJob, signal: AbortSignal): Promise<Done> {
     const { command, stdin } = job.model.details as unknown as ProgramWords;
     const values = {
       ...job.params,
@@ -79,14 +79,14 @@ class Programs implements Provider {
       job,
       signal,
     );
-    const folders = [job.folder, this.place.folder];
+    const folders = [job.folder, this.place.folder, this.place.env["HOME"] ?? ""];
     if (end.hasTimedOut)
-      throw new Refused(
+      throw new JobRefused(
         "provider",
         `the program was ended after ${duration(this.settings.timeoutMs)}`,
         false,
       );
-    if (end.code !== 0) throw new Refused("provider", failureText(end, folders), false);
+    if (end.code !== 0) throw new JobRefused("provider", failureText(end, folders), false);
     return { outputs: await outputsIn(job.folder, end, folders) };
   }
 
@@ -105,13 +105,13 @@ class Programs implements Provider {
     program: string,
     words: string[],
     stdin: string | null,
-    job: Job,
+    job: ProviderJob,
     signal: AbortSignal,
   ): Promise<ProgramEnd> {
     const { clock, env } = this.place;
     const path = await this.path(program);
     if (path === null)
-      throw new Refused("provider", "the program is not installed on the service's machine", false);
+      throw new JobRefused("provider", "the program is not installed on the service's machine", false);
     const { timeoutMs } = this.settings;
     try {
       return await runProgram({
@@ -126,7 +126,7 @@ class Programs implements Provider {
       });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "E2BIG")
-        throw new Refused("input", "the prompt is too long for a program's argument", false);
+        throw new JobRefused("input", "the prompt is too long for a program's argument", false);
       throw error;
     }
   }
@@ -182,7 +182,7 @@ async function outputsIn(
   folder: string,
   { said }: ProgramEnd,
   folders: readonly string[],
-): Promise<Output[]> {
+): Promise<JobOutput[]> {
   const found: { number: number; name: string }[] = [];
   for (const name of await readdir(folder)) {
     const match = outputName.exec(name);
@@ -190,15 +190,15 @@ async function outputsIn(
   }
   found.sort((a, b) => a.number - b.number || a.name.localeCompare(b.name, "en"));
   if (found.length > filesMax)
-    throw new Refused("provider", `the program wrote ${found.length} files, more than ${filesMax}`, false);
-  const outputs: Output[] = [];
+    throw new JobRefused("provider", `the program wrote ${found.length} files, more than ${filesMax}`, false);
+  const outputs: JobOutput[] = [];
   for (const { name } of found) {
     const path = join(folder, name);
     const facts = await lstat(path);
     if (!facts.isFile()) continue;
-    if (facts.size === 0) throw new Refused("provider", `the program left ${name} empty`, false);
+    if (facts.size === 0) throw new JobRefused("provider", `the program left ${name} empty`, false);
     if (facts.size > fileBytesMax)
-      throw new Refused(
+      throw new JobRefused(
         "provider",
         `${name} has ${fileSize(facts.size)}, more than ${fileSize(fileBytesMax)}`,
         false,
@@ -207,7 +207,7 @@ async function outputsIn(
   }
   if (outputs.length > 0) return outputs;
   const last = lastLine(said, folders);
-  throw new Refused(
+  throw new JobRefused(
     "provider",
     `the program ended without a file named {{ out }} and an ending, such as out.png${last === "" ? "" : `; it said: ${last}`}`,
     false,

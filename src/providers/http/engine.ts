@@ -2,15 +2,15 @@ import {
   type Accepted,
   type Cost,
   type Done,
-  type Job,
+  JobLater,
+  type JobOutput,
+  JobRefused,
   type Json,
   type JsonObject,
-  Later,
-  type Output,
   type Provider,
+  type ProviderJob,
   type ProviderPlace,
   type ProviderSettings,
-  Refused,
   type Running,
   type Sent,
 } from "../provider.js";
@@ -94,7 +94,7 @@ export class HttpProvider implements Provider {
     this.repeatable = description.find === undefined ? "no" : "by id";
   }
 
-  async submit(job: Job, signal: AbortSignal): Promise<Done | Accepted> {
+  async submit(job: ProviderJob, signal: AbortSignal): Promise<Done | Accepted> {
     const prepared = await this.ready(job);
     const reading = readingOf(await this.sender.pay(prepared.question, signal));
     const { part, model } = prepared;
@@ -107,7 +107,7 @@ export class HttpProvider implements Provider {
     const judged = verdict(reading, [...(model.errors ?? []), ...usualRules], this.judge(model.error));
     if (judged !== null) throwVerdict(judged);
     if (isGood(reading) && poll === undefined && saysNone(reading, part.outputs))
-      throw new Refused("provider", `${this.settings.name} made nothing`);
+      throw new JobRefused("provider", `${this.settings.name} made nothing`);
     const expected = poll === undefined ? `anything at ${part.outputs}` : "the job's name or address";
     throw new Error(`${this.settings.name} ${oddity(reading, expected)}`);
   }
@@ -152,7 +152,7 @@ export class HttpProvider implements Provider {
       return { outputs, ref: known.ref, ...(price === null ? {} : { cost: price }) };
     const judged = verdict(result, known.poll.errors, this.judge(known.poll.error ?? known.error));
     if (judged !== null) throwPolled(judged);
-    if (outputs !== null) throw new Refused("provider", `${this.settings.name} made nothing`);
+    if (outputs !== null) throw new JobRefused("provider", `${this.settings.name} made nothing`);
     throw this.odd(result, `files at ${known.poll.outputs}`);
   }
 
@@ -252,14 +252,14 @@ export class HttpProvider implements Provider {
     return (base ?? new URL(beside).origin) + address;
   }
 
-  /** What goes wrong here is told as a refusal or as `Later`: nothing has been sent. */
-  private async ready(job: Job): Promise<Prepared> {
-    if (this.needsKey && this.key() === null) throw new Later(this.noKey(), askMsMax, "provider");
+  /** What goes wrong here is told as a refusal or as `JobLater`: nothing has been sent. */
+  private async ready(job: ProviderJob): Promise<Prepared> {
+    if (this.needsKey && this.key() === null) throw new JobLater(this.noKey(), askMsMax, "provider");
     try {
       return await this.prepared(job);
     } catch (error) {
-      if (error instanceof Refused) throw error;
-      throw new Refused(
+      if (error instanceof JobRefused) throw error;
+      throw new JobRefused(
         "provider",
         `the request cannot be made: ${fromProvider((error as Error).message, this.key())}`,
         false,
@@ -267,11 +267,11 @@ export class HttpProvider implements Provider {
     }
   }
 
-  private async prepared(job: Job): Promise<Prepared> {
+  private async prepared(job: ProviderJob): Promise<Prepared> {
     const model = this.modelOf(job);
     const part = model.submit;
     if (part === undefined)
-      throw new Refused(
+      throw new JobRefused(
         "provider",
         `${this.settings.name} has no way to make ${job.model.category} of this`,
         false,
@@ -314,7 +314,7 @@ export class HttpProvider implements Provider {
   }
 
   /** The description with what the model says instead. */
-  private modelOf(job: Job): HttpModel {
+  private modelOf(job: ProviderJob): HttpModel {
     const own = readModel(job.model.details);
     const base = this.description;
     const part = partFor(job, own.submit === undefined ? base.submit : [own.submit]);
@@ -337,7 +337,7 @@ export class HttpProvider implements Provider {
       ? (addresses[Math.floor(this.place.random.next() * addresses.length)] ?? "")
       : "";
     if (!URL.canParse(base + path))
-      throw new Refused(
+      throw new JobRefused(
         "provider",
         base === "" ? `the provider ${this.settings.name} has no base_url` : `${base}${path} is no address`,
         false,
@@ -399,7 +399,7 @@ export class HttpProvider implements Provider {
   }
 
   /** The provider says that the job has failed; its rules say why. */
-  private refusal(reading: AnswerWithJson, known: Resume, kind: "moderation" | "provider"): Refused {
+  private refusal(reading: AnswerWithJson, known: Resume, kind: "moderation" | "provider"): JobRefused {
     const judge = this.judge(known.poll.error ?? known.error);
     const named = known.poll.errors.filter(({ code }) => code !== undefined);
     const judged = verdict({ ...reading, status: 400 }, named, judge) ?? verdict(reading, named, judge);
@@ -409,10 +409,10 @@ export class HttpProvider implements Provider {
       message === `${this.settings.name} answered ${reading.status}`
         ? `${this.settings.name} says that it failed`
         : message;
-    return new Refused(refusalKind(is, kind), own, billed ?? null);
+    return new JobRefused(refusalKind(is, kind), own, billed ?? null);
   }
 
-  async find(job: Job, signal: AbortSignal, sent: Sent): Promise<Accepted | null> {
+  async find(job: ProviderJob, signal: AbortSignal, sent: Sent): Promise<Accepted | null> {
     const part = this.description.find;
     const { clock } = this.place;
     if (part === undefined) throw new Error(`${this.settings.name} cannot find a lost job`);
@@ -504,7 +504,7 @@ export class HttpProvider implements Provider {
   }
 }
 
-function partFor(job: Job, parts: readonly SubmitPart[]): SubmitPart | undefined {
+function partFor(job: ProviderJob, parts: readonly SubmitPart[]): SubmitPart | undefined {
   return parts.find(({ when }) => {
     if (when?.category !== undefined && when.category !== job.model.category) return false;
     return when?.media === undefined || job.media[when.media] !== undefined;
@@ -529,11 +529,11 @@ function isAmong(word: string, words: readonly string[]): boolean {
 
 /** Whether the answer has a list of outputs, and the list is empty. */
 function saysNone(reading: AnswerWithJson, query: string | undefined): boolean {
-  const outputs: Output[] | null = outputsOf(reading, query);
+  const outputs: JobOutput[] | null = outputsOf(reading, query);
   return outputs !== null && outputs.length === 0;
 }
 
-function refusalKind(is: Rule["is"], otherwise: "moderation" | "provider"): Refused["kind"] {
+function refusalKind(is: Rule["is"], otherwise: "moderation" | "provider"): JobRefused["kind"] {
   if (is === "final") return "provider";
   return is === "later" || is === "unknown" ? otherwise : is;
 }

@@ -1,4 +1,4 @@
-import type { Json, Output } from "../provider.js";
+import type { JobOutput, Json } from "../provider.js";
 import { find } from "./query.js";
 import { type AnswerWithJson, isMedia } from "./verdict.js";
 
@@ -6,7 +6,7 @@ import { type AnswerWithJson, isMedia } from "./verdict.js";
  * The files that an answer names or contains: addresses, data: addresses, base64, or the answer itself. Null if it has none of
  * them where they were expected; an empty list if it says itself that there are none.
  */
-export function outputsOf(reading: AnswerWithJson, query: string | undefined): Output[] | null {
+export function outputsOf(reading: AnswerWithJson, query: string | undefined): JobOutput[] | null {
   if (isMedia(reading)) return [{ bytes: reading.body }];
   if (query === undefined) return null;
   const found = find(reading.json, query);
@@ -15,7 +15,7 @@ export function outputsOf(reading: AnswerWithJson, query: string | undefined): O
   return outputs.every((output) => output !== null) ? outputs : null;
 }
 
-function outputOf(value: Json): Output | null {
+function outputOf(value: Json): JobOutput | null {
   if (typeof value !== "string") return null;
   if (/^https?:\/\//.test(value)) return URL.canParse(value) ? { url: value } : null;
   const data = /^data:[^,]*?(;base64)?,/i.exec(value);
@@ -29,7 +29,7 @@ function outputOf(value: Json): Output | null {
   }
 }
 
-function fromBase64(text: string): Output | null {
+function fromBase64(text: string): JobOutput | null {
   const compact = text.replace(/\s+/g, "");
   if (compact.length < 4 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(compact)) return null;
   return { bytes: Buffer.from(compact, "base64") };

@@ -1,9 +1,15 @@
 import { readFile } from "node:fs/promises";
-import { type Job, type JsonObject, type MediaFile, type MediaName, Refused } from "../provider.js";
+import {
+  JobRefused,
+  type JsonObject,
+  type MediaFile,
+  type MediaName,
+  type ProviderJob,
+} from "../provider.js";
 import { fill, isFile, type TemplateValues } from "./template.js";
 
 /** The values that templates may name. Files are read only if a template wants their bytes. */
-export async function namesOf(job: Job, wanted: ReadonlySet<string>): Promise<TemplateValues> {
+export async function namesOf(job: ProviderJob, wanted: ReadonlySet<string>): Promise<TemplateValues> {
   const names: Record<string, string> = {
     ...job.params,
     prompt: job.prompt,
@@ -24,7 +30,7 @@ async function bytesOf(name: MediaName, file: MediaFile): Promise<Buffer> {
   try {
     return await readFile(file.path);
   } catch (error) {
-    throw new Refused(
+    throw new JobRefused(
       "input",
       `the ${name} cannot be read (${(error as NodeJS.ErrnoException).code})`,
       false,
@@ -35,7 +41,7 @@ async function bytesOf(name: MediaName, file: MediaFile): Promise<Buffer> {
 export async function formOf(
   sent: JsonObject,
   names: TemplateValues,
-  media: Job["media"],
+  media: ProviderJob["media"],
 ): Promise<{ body: Uint8Array; type: string }> {
   const form = new FormData();
   for (const [field, value] of Object.entries(sent)) {

@@ -1,5 +1,5 @@
 import { Liquid } from "liquidjs";
-import { type Json, type JsonObject, Refused } from "../provider.js";
+import { JobRefused, type Json, type JsonObject } from "../provider.js";
 
 /** The values that templates may name. A name without a value is absent, so `{% if name %}` works. */
 export type TemplateValues = Readonly<Record<string, string>>;
@@ -62,18 +62,18 @@ export function fillText(text: string, names: TemplateValues): string {
     : text;
 }
 
-/** An address or the path of one. Throws `Refused` if a value would lead to another path. */
+/** An address or the path of one. Throws `JobRefused` if a value would lead to another path. */
 export function fillAddress(text: string, names: TemplateValues): string {
   const address = inAddress.parseAndRenderSync(text, names) as string;
   if (/(^|\/)\.{1,2}(\/|$|\?)/.test(address.replace(/^https?:\/\//, "")))
-    throw new Refused("parameter", "a parameter may not contain `..` as a part of a path", false);
+    throw new JobRefused("parameter", "a parameter may not contain `..` as a part of a path", false);
   return address;
 }
 
 /**
  * A body with its values. Text stays text; `{ number: … }` and `{ boolean: … }` make one of it, and `{ from: param, map: { … } }`
  * says what each value of a parameter means here. What is a name without a value is left out, and so is what contains nothing
- * else. Throws `Refused` if a value is no number.
+ * else. Throws `JobRefused` if a value is no number.
  */
 export function fill(value: Json, names: TemplateValues): Json | undefined {
   if (typeof value === "string") {
@@ -133,7 +133,11 @@ function converted(
   if (type === "boolean") return given === "true" || given === "yes" || given === "1";
   const number = Number(given);
   if (Number.isFinite(number)) return number;
-  throw new Refused("parameter", `${namesIn(text)[0] ?? "a value"} must be a number, not "${given}"`, false);
+  throw new JobRefused(
+    "parameter",
+    `${namesIn(text)[0] ?? "a value"} must be a number, not "${given}"`,
+    false,
+  );
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Json, Later, Refused } from "../provider.js";
+import { JobLater, JobRefused, type Json } from "../provider.js";
 import { fromProvider, type ProviderAnswer, retryAfterMs } from "../send.js";
 import { type CostPlace, type ErrorPlaces, msOf, type Rule, type Where } from "./description.js";
 import { find, findText } from "./query.js";
@@ -145,9 +145,9 @@ export function throwVerdict({ rule, message, delayMs }: Ruling): void {
   if (is === "unknown") return;
   if (is === "later") {
     const askedMs = delayMs ?? (after === undefined ? laterMs : msOf(after));
-    throw new Later(message, Math.max(askedMs, laterMsMin), scope ?? "provider");
+    throw new JobLater(message, Math.max(askedMs, laterMsMin), scope ?? "provider");
   }
-  throw new Refused(
+  throw new JobRefused(
     is === "final" ? "provider" : is,
     message,
     is === "final" ? (billed ?? false) : (billed ?? null),

@@ -7,15 +7,15 @@ import type { OutputFormat, Size } from "./size.js";
 /** One Chromium for all jobs, which is started when a page is needed and ended after a while without. */
 
 /** A page to be shown: what it is, and what it may load. */
-export interface Sheet {
+export interface FilledPage {
   html: string;
   size: Size;
   format: OutputFormat;
   /** The file for a path such as `/logo.svg`; null if it may not have it. */
-  file(path: string): Promise<SheetFile | null>;
+  file(path: string): Promise<LoadedFile | null>;
 }
 
-export interface SheetFile {
+export interface LoadedFile {
   path: string;
   /** Null: as its name says. */
   type: string | null;
@@ -59,10 +59,10 @@ export interface BrowserWays {
   timeoutMs: number;
 }
 
-export class SharedBrowser {
+export class TemplateBrowser {
   private started: Promise<{ browser: Browser; context: BrowserContext }> | null = null;
   /** Pages that are not in use: making one takes as long as showing it. */
-  private readonly idle: SheetPage[] = [];
+  private readonly idle: BrowserPage[] = [];
   private inUse = 0;
   private rest = new AbortController();
 
@@ -72,26 +72,39 @@ export class SharedBrowser {
   ) {}
 
   /** The picture of a page, as PNG or JPEG, or a PDF. WebP is for the caller to make. */
-  async shown(sheet: Sheet, signal: AbortSignal): Promise<Uint8Array> {
-    signal.throwIfAborted();
+  async shown(filled: FilledPage, signal: AbortSignal): Promise<Uint8Array> {
     this.inUse++;
     this.rest.abort();
-    let page: SheetPage | null = null;
-    const close = () => void page?.close();
+    try {
+      return await this.shownOnce(filled, signal).catch((error: Error) => {
+        signal.throwIfAborted();
+        if (error instanceof MissingFiles || error instanceof NoBrowser || error.name === "TimeoutError")
+          throw error;
+        // A browser may crash, and on a busy machine it sometimes takes no picture. Another try costs nothing.
+        return this.shownOnce(filled, signal);
+      });
+    } finally {
+      this.inUse--;
+      if (this.inUse === 0) this.closeLater();
+    }
+  }
+
+  private async shownOnce(filled: FilledPage, signal: AbortSignal): Promise<Uint8Array> {
+    signal.throwIfAborted();
+    const page = this.idlePage() ?? (await this.newPage());
+    const close = () => void page.close();
     signal.addEventListener("abort", close, { once: true });
     try {
-      page = this.idle.pop() ?? (await this.newPage());
-      const bytes = await page.shown(sheet);
+      signal.throwIfAborted();
+      const bytes = await page.shown(filled);
       this.idle.push(page);
       return bytes;
     } catch (error) {
-      await page?.close();
+      await page.close();
       signal.throwIfAborted();
       throw error;
     } finally {
       signal.removeEventListener("abort", close);
-      this.inUse--;
-      if (this.inUse === 0) this.closeLater();
     }
   }
 
@@ -117,9 +130,18 @@ export class SharedBrowser {
     void this.place.clock.sleep(idleMs, signal).then(() => (signal.aborted ? undefined : this.close()));
   }
 
-  private async newPage(): Promise<SheetPage> {
+  private idlePage(): BrowserPage | undefined {
+    // The browser may have been closed while its last job ended.
+    return this.idle.splice(0).find((page, index, pages) => {
+      if (page.isClosed()) return false;
+      this.idle.push(...pages.slice(index + 1));
+      return true;
+    });
+  }
+
+  private async newPage(): Promise<BrowserPage> {
     const { context } = await this.running();
-    return SheetPage.open(await context.newPage(), this.ways.timeoutMs);
+    return BrowserPage.open(await context.newPage(), this.ways.timeoutMs);
   }
 
   private running(): Promise<{ browser: Browser; context: BrowserContext }> {
@@ -182,40 +204,44 @@ export class SharedBrowser {
   }
 }
 
-/** A page that shows one sheet after the other. */
-class SheetPage {
-  private sheet: Sheet | null = null;
+/** A page of the browser, which shows one job after the other. */
+class BrowserPage {
+  private filled: FilledPage | null = null;
   private missing: string[] = [];
-  /** Each sheet has an address of its own, so that nothing of the one before is taken for it. */
+  /** Each job has an address of its own, so that nothing of the one before is taken for it. */
   private number = 0;
 
   private constructor(private readonly page: Page) {}
 
-  static async open(page: Page, timeoutMs: number): Promise<SheetPage> {
-    const own = new SheetPage(page);
+  static async open(page: Page, timeoutMs: number): Promise<BrowserPage> {
+    const own = new BrowserPage(page);
     page.setDefaultTimeout(timeoutMs);
     await page.route("**/*", (route) => own.answer(route));
     return own;
   }
 
-  async shown(sheet: Sheet): Promise<Uint8Array> {
+  async shown(filled: FilledPage): Promise<Uint8Array> {
     const { page } = this;
-    this.sheet = sheet;
+    this.filled = filled;
     this.missing = [];
     this.number++;
-    await page.setViewportSize(sheet.size);
+    await page.setViewportSize(filled.size);
     await page.goto(`${origin}/?${this.number}`, { waitUntil: "load" });
-    const bytes = await this.picture(sheet);
-    this.sheet = null;
+    const bytes = await this.picture(filled);
+    this.filled = null;
     if (this.missing.length > 0) throw new MissingFiles(missingText(this.missing));
     return bytes;
+  }
+
+  isClosed(): boolean {
+    return this.page.isClosed();
   }
 
   close(): Promise<void> {
     return this.page.close().catch(() => {});
   }
 
-  private async picture({ size, format }: Sheet): Promise<Uint8Array> {
+  private async picture({ size, format }: FilledPage): Promise<Uint8Array> {
     const { page } = this;
     if (format === "pdf") {
       await page.emulateMedia({ media: "screen" });
@@ -232,13 +258,13 @@ class SheetPage {
 
   /** All that a page loads comes from here. */
   private async answer(route: Route): Promise<void> {
-    const { sheet } = this;
+    const { filled } = this;
     const address = route.request().url();
-    if (sheet === null) return route.abort();
+    if (filled === null) return route.abort();
     if (address === `${origin}/?${this.number}`)
-      return route.fulfill({ contentType: "text/html; charset=utf-8", body: sheet.html });
+      return route.fulfill({ contentType: "text/html; charset=utf-8", body: filled.html });
     const { origin: from, pathname } = new URL(address);
-    const file = from === origin ? await sheet.file(decodedPath(pathname)) : null;
+    const file = from === origin ? await filled.file(decodedPath(pathname)) : null;
     if (file !== null)
       return route.fulfill({ path: file.path, ...(file.type === null ? {} : { contentType: file.type }) });
     this.missing.push(from === origin ? decodedPath(pathname).slice(1) : address);

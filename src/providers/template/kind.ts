@@ -9,17 +9,17 @@ import type { ProviderKind } from "../kind.js";
 import { LiquidMistake } from "../liquid.js";
 import {
   type Done,
-  type Job,
+  JobRefused,
   type Mistake,
   type ModelSettings,
   type Provider,
+  type ProviderJob,
   type ProviderPlace,
   type ProviderSettings,
-  Refused,
 } from "../provider.js";
-import { MissingFiles, NoBrowser, SharedBrowser, type SheetFile } from "./browser.js";
-import { formatFor, type Size, settingParams, sizeFor } from "./size.js";
-import { fileInSvg, readTemplate, TemplateMistake, type TemplateSource } from "./source.js";
+import { type LoadedFile, MissingFiles, NoBrowser, TemplateBrowser } from "./browser.js";
+import { formatFor, type Size, settingParams, sideMax, sizeFor } from "./size.js";
+import { awayInHtml, fileInSvg, readTemplate, TemplateMistake, type TemplateSource } from "./source.js";
 import { drawnSvg } from "./svg.js";
 
 /** What a model of a template says. */
@@ -28,7 +28,8 @@ type TemplateModel = { template: string } & Partial<Size>;
 /** What every template can use besides the params. */
 const ownNames = ["prompt", "image", "width", "height"];
 
-const side = z.int("expected a number of px").min(1).max(8_192).optional();
+const px = `expected a whole number of px from 1 to ${sideMax}`;
+const side = z.int(px).min(1, px).max(sideMax, px).optional();
 
 export const templateKind: ProviderKind = {
   name: "template",
@@ -90,6 +91,12 @@ function templateMistakes(
       message:
         "an HTML template needs a size: a param size such as [1200x628, 1080x1080], or width and height of the model",
     });
+  const away = kind === "html" ? awayInHtml(text) : null;
+  if (away !== null)
+    mistakes.push({
+      path: ["template"],
+      message: `${model.template} refers to ${away}, but templates are shown without a network and without other folders: save the file beside the template, and write its name`,
+    });
   if (file !== null)
     mistakes.push({
       path: ["template"],
@@ -114,7 +121,7 @@ function unknownName(template: string, name: string, known: readonly string[]): 
 /** Jobs that fill in a template. The same values make the same picture. */
 class Templates implements Provider {
   readonly repeatable = "yes";
-  private readonly browser: SharedBrowser;
+  private readonly browser: TemplateBrowser;
   private readonly timeoutMs: number;
 
   constructor(
@@ -126,10 +133,10 @@ class Templates implements Provider {
       sandbox?: boolean;
     };
     this.timeoutMs = timeoutMs;
-    this.browser = new SharedBrowser({ program: browser, isSandboxed: sandbox, timeoutMs }, place);
+    this.browser = new TemplateBrowser({ program: browser, isSandboxed: sandbox, timeoutMs }, place);
   }
 
-  async submit(job: Job, signal: AbortSignal): Promise<Done> {
+  async submit(job: ProviderJob, signal: AbortSignal): Promise<Done> {
     signal.throwIfAborted();
     const model = job.model.details as unknown as TemplateModel;
     const source = this.source(model.template);
@@ -139,7 +146,11 @@ class Templates implements Provider {
     const text = filledWith(source, values);
     if (source.kind === "svg") return { outputs: [{ bytes: await drawnSvg(text, size, format) }] };
     if (size === null)
-      throw new Refused("parameter", "nothing says which size the picture has: expected a param size", false);
+      throw new JobRefused(
+        "parameter",
+        "nothing says which size the picture has: expected a param size",
+        false,
+      );
     const file = (path: string) => fileFor(path, source.path, job);
     const bytes = await this.shown({ html: text, size, format, file }, signal);
     return { outputs: [{ bytes: format === "webp" ? await asWebp(bytes) : bytes }] };
@@ -153,7 +164,7 @@ class Templates implements Provider {
       if (sources.some(({ kind }) => kind === "html")) await this.browser.start();
       return null;
     } catch (error) {
-      if (error instanceof Refused || error instanceof NoBrowser) return error.message;
+      if (error instanceof JobRefused || error instanceof NoBrowser) return error.message;
       throw error;
     }
   }
@@ -166,21 +177,21 @@ class Templates implements Provider {
     try {
       return readTemplate(this.place.folder, name);
     } catch (error) {
-      throw new Refused("provider", clientText((error as Error).message), false);
+      throw new JobRefused("provider", clientText((error as Error).message), false);
     }
   }
 
   private async shown(
-    sheet: Parameters<SharedBrowser["shown"]>[0],
+    page: Parameters<TemplateBrowser["shown"]>[0],
     signal: AbortSignal,
   ): Promise<Uint8Array> {
     try {
-      return await this.browser.shown(sheet, signal);
+      return await this.browser.shown(page, signal);
     } catch (error) {
       if (error instanceof MissingFiles || error instanceof NoBrowser)
-        throw new Refused("provider", clientText(error.message), false);
+        throw new JobRefused("provider", clientText(error.message), false);
       if ((error as Error).name === "TimeoutError")
-        throw new Refused("provider", `the page was not ready after ${duration(this.timeoutMs)}`, false);
+        throw new JobRefused("provider", `the page was not ready after ${duration(this.timeoutMs)}`, false);
       throw error;
     }
   }
@@ -190,7 +201,7 @@ function filledWith({ liquid }: TemplateSource, values: Readonly<Record<string, 
   try {
     return liquid.filled(values);
   } catch (error) {
-    throw new Refused(
+    throw new JobRefused(
       "provider",
       clientText(`the template cannot be filled in: ${(error as Error).message}`),
       false,
@@ -202,14 +213,14 @@ function filledWith({ liquid }: TemplateSource, values: Readonly<Record<string, 
 const imagePath = "/.input/image";
 
 /** What stands for the input in `<img src>`. An SVG has it inside. */
-async function imageFor({ media }: Job, kind: TemplateSource["kind"]): Promise<string | undefined> {
+async function imageFor({ media }: ProviderJob, kind: TemplateSource["kind"]): Promise<string | undefined> {
   const { image } = media;
   if (image === undefined || kind === "html") return image && imagePath;
   return `data:${image.type};base64,${(await readFile(image.path)).toString("base64")}`;
 }
 
 /** Files of the template's folder, except hidden ones such as `.env`, and the job's input. */
-async function fileFor(path: string, template: string, { media }: Job): Promise<SheetFile | null> {
+async function fileFor(path: string, template: string, { media }: ProviderJob): Promise<LoadedFile | null> {
   if (path === imagePath)
     return media.image === undefined ? null : { path: media.image.path, type: media.image.type };
   const parts = path.split("/").slice(1);

@@ -1,4 +1,4 @@
-import { type Job, Refused } from "../provider.js";
+import { JobRefused, type ProviderJob } from "../provider.js";
 
 export interface Size {
   width: number;
@@ -6,7 +6,7 @@ export interface Size {
 }
 
 /** The longest side (px). A picture of this size takes 268 MB while it is made. */
-const sideMax = 8_192;
+export const sideMax = 8_192;
 
 /** Params that say how the result is made, and that a template need not use. */
 export const settingParams = ["size", "width", "height", "output_format"] as const;
@@ -18,11 +18,15 @@ export type OutputFormat = (typeof outputFormats)[number];
  * The size of a job's result: its param `size`, such as `1200x628`, or its params `width` and `height`, or those of the model.
  * Null if nothing says it. Throws Refused.
  */
-export function sizeFor(params: Job["params"], model: Partial<Size>): Size | null {
+export function sizeFor(params: ProviderJob["params"], model: Partial<Size>): Size | null {
   const { size } = params;
   const [, width, height] = /^\s*(\d{1,6})\s*[x×]\s*(\d{1,6})\s*$/i.exec(size ?? "") ?? [];
   if (size !== undefined && width === undefined)
-    throw new Refused("parameter", `size is written as 1200x628, but it is ${JSON.stringify(size)}`, false);
+    throw new JobRefused(
+      "parameter",
+      `size is written as 1200x628, but it is ${JSON.stringify(size)}`,
+      false,
+    );
   const sides = {
     width: sideFor("width", width ?? params["width"] ?? model.width),
     height: sideFor("height", height ?? params["height"] ?? model.height),
@@ -34,7 +38,7 @@ function sideFor(name: string, written: string | number | undefined): number | n
   if (written === undefined) return null;
   const side = Number(written);
   if (Number.isInteger(side) && side >= 1 && side <= sideMax) return side;
-  throw new Refused(
+  throw new JobRefused(
     "parameter",
     `${name} is at least 1 and at most ${sideMax} px, but it is ${written}`,
     false,
@@ -42,11 +46,11 @@ function sideFor(name: string, written: string | number | undefined): number | n
 }
 
 /** The format of a job's result: its param `output_format`, PNG by default. Throws Refused. */
-export function formatFor(params: Job["params"]): OutputFormat {
+export function formatFor(params: ProviderJob["params"]): OutputFormat {
   const written = params["output_format"]?.toLowerCase() ?? "png";
   const format = written === "jpg" ? "jpeg" : written;
   if ((outputFormats as readonly string[]).includes(format)) return format as OutputFormat;
-  throw new Refused(
+  throw new JobRefused(
     "parameter",
     `output_format is one of ${outputFormats.join(", ")}, but it is ${JSON.stringify(written)}`,
     false,

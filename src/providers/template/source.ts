@@ -74,3 +74,12 @@ export function fileInSvg(text: string): string | null {
   const style = /url\(\s*["']?(?!#|data:|\{\{)([^"')\s]+)/i.exec(text);
   return found?.[1] ?? style?.[1] ?? null;
 }
+
+/** An address that a page may not have: whatever is not in the template's folder is not there. */
+export function awayInHtml(text: string): string | null {
+  const found =
+    /(?:<(?!a\b)\w[^>]*?\b(?:src|href|poster)\s*=\s*["']?|url\(\s*["']?|@import\s+["'])((?:file|https?):[^"')>\s]+)/i.exec(
+      text,
+    );
+  return found?.[1] ?? null;
+}

@@ -1,5 +1,5 @@
 import { clientText } from "../client-text.js";
-import { Refused } from "../provider.js";
+import { JobRefused } from "../provider.js";
 import type { OutputFormat, Size } from "./size.js";
 
 /** How long a picture may take (s). */
@@ -8,7 +8,7 @@ const secondsMax = 60;
 /** Draws an SVG without a browser. What it refers to outside of itself is not loaded. Throws Refused. */
 export async function drawnSvg(text: string, size: Size | null, format: OutputFormat): Promise<Uint8Array> {
   if (format === "pdf")
-    throw new Refused(
+    throw new JobRefused(
       "parameter",
       "an SVG template makes png, jpeg or webp; PDF needs an HTML template",
       false,
@@ -21,6 +21,10 @@ export async function drawnSvg(text: string, size: Size | null, format: OutputFo
     if (format === "jpeg") return await picture.flatten({ background }).jpeg({ quality: 92 }).toBuffer();
     return await (format === "webp" ? picture.webp({ quality: 92 }) : picture.png()).toBuffer();
   } catch (error) {
-    throw new Refused("provider", clientText(`the SVG cannot be drawn: ${(error as Error).message}`), false);
+    throw new JobRefused(
+      "provider",
+      clientText(`the SVG cannot be drawn: ${(error as Error).message}`),
+      false,
+    );
   }
 }

@@ -2,6 +2,7 @@ import type { Refusal } from "../../api/errors.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { TaskOutcome } from "../../client/answer.js";
 import { ServiceError } from "../../client/service.js";
+import type { Wait } from "../../client/service-clock.js";
 import { type Credits, plus } from "../../core/money.js";
 import { type Decision, type Parked, unsavedMax, type View } from "../../core/next/next.js";
 import { isLongWait, promptMs, silenceText } from "../../core/quota/quota.js";
@@ -43,6 +44,8 @@ export class Gate {
   stops: readonly Stop[] = [];
   readonly breaker = new Breaker();
   readonly prices = new Prices();
+  /** Models whose queue at the service is full. */
+  private readonly resting = new Map<string, Wait>();
   readonly caps: Caps;
   readonly settling: Settling;
   /** Items whose request was refused for lack of credits, though the balance covered it right after. */
@@ -128,6 +131,17 @@ export class Gate {
 
   wantsToBuy(counts: View["counts"]): boolean {
     return counts.planned > 0 && isOpen("submit", this.stops);
+  }
+
+  /** The service takes no more of a model for so long (ms). */
+  rest(model: string, ms: number): void {
+    this.resting.set(model, this.ports.service.time.wait(ms));
+  }
+
+  /** Until when the service takes no more of a model (UTC ms); null if it does. */
+  restsUntil(model: string): number | null {
+    const rest = this.resting.get(model);
+    return rest === undefined || rest.isOver ? null : rest.until;
   }
 
   /** Models and prices that must not be submitted for now. */

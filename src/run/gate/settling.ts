@@ -186,6 +186,11 @@ export class Settling {
     this.nextReading = this.time.wait(0);
   }
 
+  /** A request that was lost has its answer after all. */
+  found(entry: number | null): void {
+    if (entry !== null && this.lostHere.delete(entry)) this.unsettled = Math.max(0, this.unsettled - 1);
+  }
+
   /** Judges by what the spend log holds now. One judgement follows the other: both would give verdicts to the same items. */
   judge(): Promise<void> {
     const judged = this.judging.then(() => this.judgeNow());

@@ -186,7 +186,12 @@ class Reader {
     providers: ReadonlyMap<string, { kind: ProviderKind; settings: ProviderSettings } | null>,
   ): OwnModel | null {
     const provider = this.providerOf(value, path, providers);
-    if (provider === null) return null;
+    if (provider === null) {
+      // What every model has is checked all the same.
+      const common = this.checked(modelFields, value, path, true) as ModelFields | null;
+      if (common) this.prices(common, path);
+      return null;
+    }
     const { kind, settings } = provider;
     const read = this.checked({ ...modelFields, provider: z.unknown(), ...kind.model }, value, path);
     if (read === null) return null;
@@ -267,8 +272,9 @@ class Reader {
     shape: Shape,
     value: unknown,
     path: readonly PropertyKey[],
+    hasMore = false,
   ): z.output<z.ZodObject<Shape>> | null {
-    const read = z.strictObject(shape).safeParse(value);
+    const read = (hasMore ? z.looseObject(shape) : z.strictObject(shape)).safeParse(value);
     if (read.success) return read.data as z.output<z.ZodObject<Shape>>;
     for (const issue of read.error.issues) this.issue(issue, value, path, Object.keys(shape));
     return null;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import ipaddr from "ipaddr.js";
-import { type MediaFile, type MediaName, Refused } from "../../providers/provider.js";
+import { JobRefused, type MediaFile, type MediaName } from "../../providers/provider.js";
 import { discard, inputBytesMax } from "../../service/inputs/fetch.js";
 
 /**
@@ -56,7 +56,7 @@ export async function bringInput(
   const { fileTypeFromFile } = await import("file-type");
   const found = await fileTypeFromFile(path).catch(() => undefined);
   if (!found?.mime.startsWith(`${field}/`))
-    throw new Refused("input", `${field}_url is ${found?.mime ?? "of no known kind"}, not ${field}.`);
+    throw new JobRefused("input", `${field}_url is ${found?.mime ?? "of no known kind"}, not ${field}.`);
   return { path, type: found.mime, address: here ? null : address };
 }
 
@@ -74,7 +74,7 @@ async function fetched(
   let address = first;
   for (let hop = 0; hop <= redirectsMax; hop++) {
     const problem = inputAddressProblem(address, () => false, allowedHosts);
-    if (problem) throw new Refused("input", `The input ${shown(address)} ${problem}`);
+    if (problem) throw new JobRefused("input", `The input ${shown(address)} ${problem}`);
     const isAllowed = allowedHosts.includes(new URL(address).hostname);
     const agent = new Agent({
       headersTimeout: idleMs,
@@ -93,20 +93,20 @@ async function fetched(
       }
       if (statusCode !== 200) {
         discard(body);
-        throw new Refused("input", `The input ${shown(address)} answered ${statusCode}.`);
+        throw new JobRefused("input", `The input ${shown(address)} answered ${statusCode}.`);
       }
       await pipeline(body, bounded(), createWriteStream(`${file}.part`), { signal });
       await rename(`${file}.part`, file);
       return file;
     } catch (error) {
-      if (error instanceof Refused || signal.aborted) throw error;
+      if (error instanceof JobRefused || signal.aborted) throw error;
       const why = error instanceof Error ? error.message : String(error);
-      throw new Refused("input", `The input ${shown(address)} cannot be read: ${why}.`);
+      throw new JobRefused("input", `The input ${shown(address)} cannot be read: ${why}.`);
     } finally {
       await agent.destroy();
     }
   }
-  throw new Refused("input", `The input ${shown(first)} redirects more than ${redirectsMax} times.`);
+  throw new JobRefused("input", `The input ${shown(first)} redirects more than ${redirectsMax} times.`);
 }
 
 function bounded(): Transform {

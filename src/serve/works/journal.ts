@@ -1,4 +1,4 @@
-import type { Cost, Json, ModelSettings, Output, ProviderSettings } from "../../providers/provider.js";
+import type { Cost, JobOutput, Json, ModelSettings, ProviderSettings } from "../../providers/provider.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
 import { type Sql, statements } from "../../sqlite.js";
 
@@ -25,7 +25,7 @@ export interface JobRecord {
   /** The provider's name for it. */
   ref: string | null;
   resume: Json;
-  outputs: Output[] | null;
+  outputs: JobOutput[] | null;
   cost: Cost | null;
   /** What a person should know. */
   note: string | null;
@@ -67,7 +67,7 @@ function jobOf(row: unknown): JobRecord {
     settings: JSON.parse(settings) as ProviderSettings,
     model: JSON.parse(model) as ModelSettings,
     resume: JSON.parse(resume) as Json,
-    outputs: outputs === null ? null : (JSON.parse(outputs) as Output[]),
+    outputs: outputs === null ? null : (JSON.parse(outputs) as JobOutput[]),
     cost: cost === null ? null : (JSON.parse(cost) as Cost),
   };
 }

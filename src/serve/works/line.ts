@@ -5,7 +5,7 @@ import type { Clock } from "../../clock.js";
 const pollsASecond = 5;
 
 /** The jobs of one provider: those that wait, and as many at once as it takes. */
-export class Line {
+export class ProviderLine {
   /** Tasks that have not begun, in their order. */
   readonly waiting = new Set<string>();
   /** Nothing is sent before this instant (UTC ms): the provider asked for a pause. */

@@ -5,7 +5,7 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Agent } from "undici";
 import type { Category } from "../../api/records.js";
-import { type Output, Refused } from "../../providers/provider.js";
+import { type JobOutput, JobRefused } from "../../providers/provider.js";
 import { discard } from "../../service/inputs/fetch.js";
 
 /** Finished files on disk: fetched whole, checked, and only then called outputs. */
@@ -33,7 +33,7 @@ export class NotFetched extends Error {
  * not what was asked for, and NotFetched or a system's error if it could not be brought.
  */
 export async function bringOutput(
-  output: Output,
+  output: JobOutput,
   { folder, number, category }: { folder: string; number: number; category: Category },
   signal: AbortSignal,
 ): Promise<string> {
@@ -121,12 +121,12 @@ async function followed(agent: Agent, first: string, headers: Record<string, str
 /** The extension of a finished file. Throws Refused if it is empty, of another kind or broken. */
 async function checkedExtension(path: string, category: Category): Promise<string> {
   const { size } = await stat(path);
-  if (size === 0) throw new Refused("provider", "The provider's answer was empty.");
+  if (size === 0) throw new JobRefused("provider", "The provider's answer was empty.");
   const { fileTypeFromFile } = await import("file-type");
   const found = await fileTypeFromFile(path);
   const isPdf = category === "image" && found?.mime === "application/pdf";
   if (!isPdf && !found?.mime.startsWith(`${category}/`)) {
-    throw new Refused(
+    throw new JobRefused(
       "provider",
       `The provider's answer is ${found?.mime ?? "of no known kind"}, not ${category}.`,
     );
@@ -143,7 +143,7 @@ async function decode(path: string): Promise<void> {
       .raw()
       .toBuffer();
   } catch {
-    throw new Refused("provider", "The provider's picture is broken.");
+    throw new JobRefused("provider", "The provider's picture is broken.");
   }
 }
 

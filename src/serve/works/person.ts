@@ -2,7 +2,7 @@ import type { SqliteState } from "../../service/state/sqlite-state.js";
 import type { Journal } from "./journal.js";
 
 /** What a person says became of a job whose answer was lost. */
-export type Verdict =
+export type PersonsWord =
   /** The provider has it, under this name. */
   | { kind: "found"; ref: string }
   /** The provider never took it, or has failed it. */
@@ -17,7 +17,7 @@ export type Verdict =
 export function settleUnknown(
   { state, journal }: { state: SqliteState; journal: Journal },
   taskId: string,
-  verdict: Verdict,
+  verdict: PersonsWord,
   now: number,
 ): string | null {
   return state.transact(() => {

@@ -9,15 +9,15 @@ import type { ProviderKind } from "../../providers/kind.js";
 import {
   type Accepted,
   type Done,
-  type Job,
-  Later,
+  JobLater,
+  type JobOutput,
+  JobRefused,
   type MediaFile,
   type MediaName,
   type ModelSettings,
-  type Output,
   type Provider,
+  type ProviderJob,
   type ProviderSettings,
-  Refused,
 } from "../../providers/provider.js";
 import { ServiceRefusal, type WorldResponse } from "../../service/answers/answers.js";
 import type { StoredFile } from "../../service/answers/reply.js";
@@ -28,7 +28,7 @@ import type { TaskProgress } from "../../service/world/present.js";
 import type { OwnModel } from "../models/models-file.js";
 import { bringInput, type OwnFile } from "./inputs.js";
 import type { JobChange, JobRecord, Journal } from "./journal.js";
-import { Line } from "./line.js";
+import { ProviderLine } from "./line.js";
 import { bringOutput, contentTypeOf, NotFetched, removeFolder } from "./outputs.js";
 
 /** What the works need of the service around them. */
@@ -68,7 +68,7 @@ const personMs = 3_000;
 
 /** Does the jobs: hands each to its provider once, follows it to the provider's own word, and delivers its files. */
 export class Works implements Workshop {
-  private readonly lines = new Map<string, Line>();
+  private readonly lines = new Map<string, ProviderLine>();
   private readonly providers = new Map<string, Provider>();
   private readonly delivering = new PQueue({ concurrency: fetchesAtOnce });
   private readonly closing = new AbortController();
@@ -124,7 +124,8 @@ export class Works implements Workshop {
     if (!job) return {};
     const place = job.stage === "queued" ? this.lineOf(job.settings).place(task.id) : null;
     return {
-      ...(job.note === null ? {} : { note: job.note }),
+      ...(job.note === null || job.stage === "decided" ? {} : { note: job.note }),
+      ...(job.submittedAt === null ? {} : { started_at: new Date(job.submittedAt).toISOString() }),
       ...(place === null
         ? {}
         : {
@@ -163,15 +164,16 @@ export class Works implements Workshop {
     const { journal } = this.parts;
     const job = journal.job(taskId);
     if (job?.stage === "queued") {
-      await this.fail(job, new Refused("provider", cancelled, false));
+      await this.fail(job, new JobRefused("provider", cancelled, false));
       return "cancelled";
     }
     if (job?.stage !== "accepted") return "too late";
     const provider = this.providerOf(job.settings);
-    const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(pollTimeoutMs)]);
-    const answer = await provider.cancel?.(job.resume, signal).catch(() => undefined);
+    const answer = await this.asking(async (signal) => provider.cancel?.(job.resume, signal)).catch(
+      () => undefined,
+    );
     if (answer?.billed === false && journal.job(taskId)?.stage === "accepted") {
-      await this.fail(job, new Refused("provider", cancelled, false));
+      await this.fail(job, new JobRefused("provider", cancelled, false));
       return "cancelled";
     }
     if (answer) await this.update(taskId, { note: "The provider was asked to stop." });
@@ -181,9 +183,8 @@ export class Works implements Workshop {
   /** What is wrong with a provider for its models, or null; costs nothing. */
   async check(settings: ProviderSettings, models: readonly ModelSettings[]): Promise<string | null> {
     const provider = this.providerOf(settings);
-    const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(pollTimeoutMs)]);
     try {
-      return (await provider.check?.(signal, models)) ?? null;
+      return (await this.asking(async (signal) => provider.check?.(signal, models))) ?? null;
     } catch (error) {
       return (error as Error).message;
     }
@@ -235,7 +236,7 @@ export class Works implements Workshop {
     const { taskId } = job;
     const line = this.lineOf(job.settings);
     const provider = this.providerOf(job.settings);
-    let ready: Job;
+    let ready: ProviderJob;
     try {
       ready = await this.ready(job, task);
     } catch (error) {
@@ -249,8 +250,8 @@ export class Works implements Workshop {
     await this.update(taskId, { stage: "submitting", submittedAt: this.now(), note: null });
     const answer = await this.answered(provider, ready, job.settings);
     if (!(answer instanceof Error)) return this.taken(job, answer);
-    if (answer instanceof Refused) return this.fail(job, answer);
-    if (answer instanceof Later) {
+    if (answer instanceof JobRefused) return this.fail(job, answer);
+    if (answer instanceof JobLater) {
       if (answer.scope === "provider") line.pause(answer.afterMs);
       await this.update(taskId, { stage: "queued", submittedAt: null, note: answer.message });
       this.again(taskId, answer.scope === "job" ? answer.afterMs : 0);
@@ -262,10 +263,22 @@ export class Works implements Workshop {
     return undefined;
   }
 
+  /** Asks a provider something that costs nothing, for so long at most. */
+  private async asking<Answer>(ask: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
+    const late = new AbortController();
+    const answered = new AbortController();
+    void this.parts.clock.sleep(pollTimeoutMs, answered.signal).then(() => late.abort());
+    try {
+      return await ask(AbortSignal.any([this.closing.signal, late.signal]));
+    } finally {
+      answered.abort();
+    }
+  }
+
   /** The provider's answer, or what was thrown instead. */
   private async answered(
     provider: Provider,
-    job: Job,
+    job: ProviderJob,
     { timeoutMs }: ProviderSettings,
   ): Promise<Done | Accepted | Error> {
     const late = new AbortController();
@@ -279,8 +292,8 @@ export class Works implements Workshop {
       return await provider.submit(job, signal);
     } catch (error) {
       const isLate = late.signal.aborted && !answered.signal.aborted && provider.repeatable === "yes";
-      if (isLate && !(error instanceof Refused))
-        return new Refused("provider", `It took longer than ${Math.round(timeoutMs / 1_000)} s.`, false);
+      if (isLate && !(error instanceof JobRefused))
+        return new JobRefused("provider", `It took longer than ${Math.round(timeoutMs / 1_000)} s.`, false);
       return error instanceof Error ? error : new Error(String(error));
     } finally {
       this.sending--;
@@ -299,7 +312,7 @@ export class Works implements Workshop {
   /** The provider has done it. Bytes are on disk before the journal says so. */
   private async made(taskId: string, { outputs, ref, cost }: Done): Promise<JobRecord | undefined> {
     const folder = this.jobFolder(taskId);
-    const kept: Output[] = [];
+    const kept: JobOutput[] = [];
     for (const [index, output] of outputs.entries()) {
       if (!("bytes" in output)) kept.push(output);
       else {
@@ -334,8 +347,9 @@ export class Works implements Workshop {
         return undefined;
       if (!provider.poll) return undefined;
       try {
-        const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(pollTimeoutMs)]);
-        const answer = await provider.poll(resume, signal);
+        const poll = provider.poll.bind(provider);
+        const asked = resume;
+        const answer = await this.asking((signal) => poll(asked, signal));
         if (this.parts.journal.job(taskId)?.stage !== "accepted") return undefined;
         if (!("running" in answer)) return await this.made(taskId, answer);
         failures = 0;
@@ -346,9 +360,10 @@ export class Works implements Workshop {
         waitMs = answer.afterMs ?? Math.min(pollMsMax, waitMs * 1.3);
       } catch (error) {
         if (this.closing.signal.aborted) return undefined;
-        if (error instanceof Refused) return this.fail(job, error);
+        if (error instanceof JobRefused) return this.fail(job, error);
         failures++;
-        waitMs = error instanceof Later ? error.afterMs : Math.min(retryMsMax, firstPollMs * 2 ** failures);
+        waitMs =
+          error instanceof JobLater ? error.afterMs : Math.min(retryMsMax, firstPollMs * 2 ** failures);
         if (failures === 3)
           await this.update(taskId, {
             note: `The provider cannot be asked at the moment (${(error as Error).message}).`,
@@ -381,7 +396,6 @@ export class Works implements Workshop {
     let waitMs = firstPollMs;
     while (!this.closing.signal.aborted && this.isUnknown(taskId)) {
       try {
-        const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(pollTimeoutMs)]);
         const job = this.parts.journal.job(taskId);
         const task = this.parts.state.task(taskId);
         if (!job || !task) return;
@@ -389,7 +403,8 @@ export class Works implements Workshop {
           at: job.submittedAt ?? job.queuedAt,
           isTaken: (ref: string) => this.parts.journal.isKnown(job.provider, ref, taskId),
         };
-        const found = await provider.find?.(this.told(job, task, {}), signal, sent);
+        const told = this.told(job, task, {});
+        const found = await this.asking(async (signal) => provider.find?.(told, signal, sent));
         if (found === undefined || !this.isUnknown(taskId)) return;
         if (found === null) await this.update(taskId, { stage: "queued", submittedAt: null, note: null });
         else
@@ -441,7 +456,7 @@ export class Works implements Workshop {
       if (!job?.outputs || !task || job.stage !== "made") return;
       try {
         if (job.outputs.length === 0)
-          throw new Refused("provider", "The provider's answer had no file in it.");
+          throw new JobRefused("provider", "The provider's answer had no file in it.");
         const into = join(folder, "outputs", taskId);
         const extensions: string[] = [];
         for (const [index, output] of job.outputs.entries()) {
@@ -457,7 +472,7 @@ export class Works implements Workshop {
         return;
       } catch (error) {
         if (this.closing.signal.aborted) return;
-        if (error instanceof Refused) {
+        if (error instanceof JobRefused) {
           await this.fail(job, error);
           return;
         }
@@ -473,9 +488,10 @@ export class Works implements Workshop {
   private async renewed(job: JobRecord, error: Error): Promise<void> {
     const provider = this.providerOf(job.settings);
     const isGone = error instanceof NotFetched && error.gone;
-    const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(pollTimeoutMs)]);
     const answer =
-      isGone && job.resume !== null ? await provider.poll?.(job.resume, signal).catch(() => null) : null;
+      isGone && job.resume !== null
+        ? await this.asking(async (signal) => provider.poll?.(job.resume, signal)).catch(() => null)
+        : null;
     if (answer && "outputs" in answer) await this.made(job.taskId, answer);
     else
       await this.update(job.taskId, {
@@ -484,7 +500,7 @@ export class Works implements Workshop {
   }
 
   /** The provider's word that it has failed: decided, and the credits given back once. */
-  private async fail(job: JobRecord, refused: Refused): Promise<undefined> {
+  private async fail(job: JobRecord, refused: JobRefused): Promise<undefined> {
     const { journal, state } = this.parts;
     const { taskId } = job;
     this.lineOf(job.settings).waiting.delete(taskId);
@@ -510,7 +526,7 @@ export class Works implements Workshop {
   }
 
   /** Everything that a provider needs, with the inputs on this disk. */
-  private async ready(job: JobRecord, task: TaskRecord): Promise<Job> {
+  private async ready(job: JobRecord, task: TaskRecord): Promise<ProviderJob> {
     const folder = this.jobFolder(job.taskId);
     await removeFolder(folder);
     await mkdir(folder, { recursive: true });
@@ -529,7 +545,7 @@ export class Works implements Workshop {
     return this.told(job, task, media);
   }
 
-  private told(job: JobRecord, task: TaskRecord, media: Job["media"]): Job {
+  private told(job: JobRecord, task: TaskRecord, media: ProviderJob["media"]): ProviderJob {
     const { prompt = "", ...rest } = task.input;
     const params = Object.fromEntries(
       Object.entries(rest).filter(([name]) => !(mediaFields as readonly string[]).includes(name)),
@@ -559,14 +575,14 @@ export class Works implements Workshop {
     }
   }
 
-  private lineOf(settings: ProviderSettings): Line {
+  private lineOf(settings: ProviderSettings): ProviderLine {
     const { name, concurrency, perMinute } = settings;
     const found = this.lines.get(name);
     if (found) {
       found.concurrency = concurrency;
       return found;
     }
-    const made = new Line(concurrency, perMinute, this.parts.clock, this.closing.signal);
+    const made = new ProviderLine(concurrency, perMinute, this.parts.clock, this.closing.signal);
     this.lines.set(name, made);
     return made;
   }
@@ -637,6 +653,6 @@ export class Works implements Workshop {
 const lostWith = "the service ended while it waited";
 const cancelled = "It was cancelled.";
 
-function asRefused(error: unknown): Refused {
-  return error instanceof Refused ? error : new Refused("input", (error as Error).message);
+function asRefused(error: unknown): JobRefused {
+  return error instanceof JobRefused ? error : new JobRefused("input", (error as Error).message);
 }

@@ -27,7 +27,7 @@ export function taskView(task: TaskRecord, now: number, urls: () => string[], pr
     credits_consumed: failed ? 0 : fromMicro(task.costMicro),
     created_at: stamp(task.createdAt),
     completed_at: final ? stamp(task.dueAt) : null,
-    ...(final ? {} : progress),
+    ...progress,
   };
 }
 
@@ -37,6 +37,8 @@ export interface TaskProgress {
   note?: string;
   /** Of a task that has not begun: how many are before it, and about how long they will take. */
   queue?: { position: number; ahead_ms?: number };
+  /** When it was begun; ISO 8601. */
+  started_at?: string;
 }
 
 /** The answer of POST generate. */
@@ -71,7 +73,11 @@ function modelListView(models: readonly ServiceModel[], parameters: "shown" | "e
 }
 
 /** The answer of GET me. A hidden subscription is null. */
-export function meView({ key, account }: AuthenticatedCaller, shown: boolean, announced: Announced | null) {
+export function meView(
+  { key, account }: AuthenticatedCaller,
+  shown: boolean,
+  announced: ServiceExtras | null,
+) {
   return {
     user: { id: account.id, email: account.email, name: account.name },
     credits: { balance: fromMicro(account.balanceMicro), used_this_key: fromMicro(key.usedMicro) },
@@ -82,7 +88,7 @@ export function meView({ key, account }: AuthenticatedCaller, shown: boolean, an
 }
 
 /** What a service can do beyond its page, as GET me tells. */
-export interface Announced {
+export interface ServiceExtras {
   name: string;
   /** How long a repeated Idempotency-Key gets the same task (ms). */
   idempotency_ms: number;

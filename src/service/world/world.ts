@@ -15,11 +15,11 @@ import type { Switches } from "../state/switches.js";
 import { type AuthenticatedCaller, authenticate, isGood, requireSubscription } from "./authenticate.js";
 import { createTask, type GenerateSettings } from "./generate.js";
 import {
-  type Announced,
   creationView,
   isFinal,
   listModels,
   meView,
+  type ServiceExtras,
   type TaskProgress,
   taskView,
 } from "./present.js";
@@ -28,8 +28,8 @@ import { checkSignature, parseFilePath, signedPath } from "./signing.js";
 
 export interface WorldSettings extends GenerateSettings {
   /** What this service does beyond the page; null, and nothing else, for one that follows it to the letter. */
-  announced?: Announced | null;
-  /** What is told of a task that is not finished. */
+  announced?: ServiceExtras | null;
+  /** What is told of a task beyond the page. */
   progress?: (task: TaskRecord) => TaskProgress;
   /** Less than the balance, if a budget of the key ends sooner: millionths of a credit, and why. */
   budget?: (keyId: string, now: number) => { leftMicro: number; why: string } | null;
@@ -279,7 +279,7 @@ export class World {
     const { refund } = this.settings.switches;
     const owed = task.outcome === "failed" && !task.refunded && isFinal(task, now);
     if (refund.at === "seen" && owed) changes.push(refundOf(task, refund));
-    const progress = task.outcome === null ? this.settings.progress?.(task) : undefined;
+    const progress = this.settings.progress?.(task);
     return succeed(taskView(task, now, () => this.outputUrls(now, task), progress));
   }
 

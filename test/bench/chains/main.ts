@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import type { Endpoint } from "../../../src/api/endpoints.js";
+import { enrolling } from "../../sim/mutants-approval.js";
 import type { Substitution } from "../../sim/runner.js";
 import type { Scenario, ScenarioItem } from "../../sim/scenario.js";
 import { simulate } from "../../sim/simulate.js";
@@ -94,24 +95,15 @@ interface Figures {
 async function measured(each: Case, seed: number): Promise<Figures> {
   const requests = new Map<Endpoint, number>();
   const counting: Substitution = {
-    parts: (parts) => ({
-      ...parts,
+    parts: ({ send, inspect }) => ({
       send: (request, signal) => {
         requests.set(request.endpoint, (requests.get(request.endpoint) ?? 0) + 1);
-        return parts.send(request, signal);
+        return send(request, signal);
       },
       // A clip is a video to the program, and a picture to the simulation.
-      inspect: (disk, path, category) => parts.inspect(disk, path, category === "video" ? "image" : category),
-      store: {
-        ...parts.store,
-        enroll: (run, items, unselected) =>
-          parts.store.enroll(
-            run,
-            [...items].map((item) => (item.model === "print" ? { ...item, category: "video" } : item)),
-            unselected,
-          ),
-      },
+      inspect: (disk, path, category) => inspect(disk, path, category === "video" ? "image" : category),
     }),
+    store: enrolling((item) => (item.model === "print" ? { ...item, category: "video" } : item)),
   };
   const { violation, ended, ms } = await simulate(scenarioFor(each, seed), counting);
   const archived = ended.get("archived") ?? 0;

@@ -19,6 +19,7 @@ import {
   type Parts,
   partsOf,
   type SavesOptions,
+  swapped,
 } from "../runner.js";
 import type { FleetPlan, Scenario } from "../scenario.js";
 import { SharedLanes } from "../shared-lanes.js";
@@ -275,6 +276,6 @@ export class Program implements FleetSide {
         own.onNews(of, () => void kernel.schedule(kernel.now() + 5, () => process.isAlive() && ring())),
       close: own.close,
     };
-    return fleet.life.mutant?.queue?.(queue, process) ?? queue;
+    return swapped(queue, fleet.life.mutant?.queue, process);
   }
 }

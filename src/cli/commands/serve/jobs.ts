@@ -1,7 +1,7 @@
 import { EarlyExit } from "../../../core/exit.js";
 import type { ServeJobsFlags, ServeResolveFlags } from "../../../options/serve.js";
 import type { JobRecord } from "../../../serve/works/journal.js";
-import { settleUnknown, type Verdict } from "../../../serve/works/person.js";
+import { type PersonsWord, settleUnknown } from "../../../serve/works/person.js";
 import { table } from "../../../text/table.js";
 import { print } from "../../output/print.js";
 import type { Call } from "../call.js";
@@ -58,7 +58,7 @@ const done = {
   again: "it is sent again",
 };
 
-function verdictOf({ found, failed, again }: ServeResolveFlags): Verdict {
+function verdictOf({ found, failed, again }: ServeResolveFlags): PersonsWord {
   if (found !== undefined) return { kind: "found", ref: found };
   if (failed) return { kind: "failed" };
   if (again) return { kind: "again" };

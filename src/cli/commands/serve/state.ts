@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
-import { Keys } from "../../../serve/keys.js";
+import { ServedKeys } from "../../../serve/keys.js";
 import { Journal } from "../../../serve/works/journal.js";
 import { SqliteState } from "../../../service/state/sqlite-state.js";
 import { markerName } from "../../../workspace/workspace.js";
@@ -21,7 +21,7 @@ export function withBooks<Result>(
   flags: { state?: string },
   machine: Machine,
   { make = false }: { make?: boolean },
-  use: (books: { state: SqliteState; keys: Keys; journal: Journal }) => Result,
+  use: (books: { state: SqliteState; keys: ServedKeys; journal: Journal }) => Result,
 ): Result {
   const folder = servedFolder(flags, machine);
   const file = join(folder, "state.db");
@@ -32,7 +32,7 @@ export function withBooks<Result>(
     );
   const state = new SqliteState(file, { durable: true });
   try {
-    return use({ state, keys: new Keys(state, machine.random), journal: new Journal(state) });
+    return use({ state, keys: new ServedKeys(state, machine.random), journal: new Journal(state) });
   } finally {
     state.close();
   }

@@ -1,4 +1,4 @@
-/** The account that the benches of planning plan for. */
+/** What the benches of planning have in common: the account that they plan for, and the built modules that plan. */
 export const me = {
   user: { id: "8c5f7d0e-0000-4000-8000-000000000001", email: "team@example.com", name: null },
   credits: { balance: 10_000_000, used_this_key: 0 },
@@ -8,3 +8,9 @@ export const me = {
   },
   api_key: { id: "k", name: "k", requests_count: 0 },
 };
+
+export async function fromDist() {
+  const names = ["manifest/read", "plan/make-plan", "store/draft/draft", "core/problem"];
+  const modules = await Promise.all(names.map((name) => import(`../../dist/${name}.js`)));
+  return Object.assign({}, ...modules);
+}
