@@ -58,6 +58,11 @@ export class Place {
     return this.running.service;
   }
 
+  /** The address that it listens on itself. */
+  get ownUrl(): string {
+    return this.running?.ownUrl ?? "";
+  }
+
   get url(): string {
     return this.running?.url ?? "";
   }

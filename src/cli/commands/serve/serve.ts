@@ -66,6 +66,7 @@ export async function serve({
     print(flags, machine, "serve", shown, () =>
       [
         `${count(read.models.length, "model")} of ${models} served at ${url}. Press Ctrl-C to stop.`,
+        ...(publicUrl === undefined ? [] : [`  the proxy reaches it at ${running.ownUrl}`]),
         ...(key === undefined
           ? ["  keys: bulkgen serve keys create NAME"]
           : [`  export BULKGEN_BASE_URL=${url}`, `  export BULKGEN_API_KEY=${key}   (shown only this once)`]),
