@@ -169,3 +169,24 @@ test("cancel stops at the service what has not begun, and its credits come back"
   const { stdout: status } = await run(at, ["status", "--json"]);
   expect(status.match(/It was cancelled\./g)).toHaveLength(2);
 });
+
+test("a rehearsal offers the models of the file, with their prices and params, and starts nothing", async () => {
+  const at = newPlace();
+  at.write(
+    "models.yaml",
+    `models:
+  - key: draw
+    provider: { kind: command }
+    category: image
+    credits: { base: 2, by: { size: { large: 5 } } }
+    params: { size: [small, large] }
+    command: [touch, "{{ folder }}/started", "{{ size }}", "--", "{{ prompt }}"]
+`,
+  );
+  at.write("bulkgen.config.yaml", "models: models.yaml\n");
+  at.write("set.csv", "id,model,prompt,params.size\na,draw,A,small\nb,draw,B,large\n");
+  const ended = await run(at, ["run", "set.csv", "--sandbox", "--yes"]);
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(ended.stdout).toMatch(/credits +7 spent/);
+  expect(at.files().filter((name) => name.includes("started"))).toEqual([]);
+});
