@@ -20,13 +20,9 @@ import { fileTrouble } from "./file-trouble.js";
 /** The service of a models file, inside the command. */
 
 /** What a models file does on this machine or with this user's keys, each as a value that the user agrees to. */
-export async function modelsValues(
-  file: string,
-  root: string,
-  machine: Pick<Machine, "env">,
-): Promise<FolderValue[]> {
+export async function modelsValues(file: string, machine: Pick<Machine, "env">): Promise<FolderValue[]> {
   const { models } = await readModels(file);
-  const fromFolder = folderEnv(root);
+  const fromFolder = folderEnv(dirname(file));
   const values = models.flatMap((model) => valuesOf(model, file, fromFolder, machine.env));
   return [...new Map(values.map((each) => [`${each.setting} ${each.value}`, each])).values()];
 }
@@ -79,6 +75,50 @@ export async function readModels(file: string) {
   }
 }
 
+export interface CheckedProvider {
+  provider: string;
+  kind: string;
+  models: string[];
+  /** What is wrong, as one sentence; null if nothing. */
+  problem: string | null;
+}
+
+/** Each provider of a models file, with whether its programs or its server are there and its key is good. Costs nothing. */
+export async function checkedProviders(file: string, machine: Machine): Promise<CheckedProvider[]> {
+  const [{ OwnService }, { kinds }] = await Promise.all([
+    import("../../serve/own-service.js"),
+    import("../../serve/kinds.js"),
+  ]);
+  const { models } = await readModels(file);
+  const { clock, random } = machine;
+  const env = providerEnv(
+    models.map(({ provider }) => provider),
+    dirname(file),
+    machine,
+  );
+  const options = { clock, random, folder: ":memory:", file, kinds, env, onNote: () => {} };
+  const service = await OwnService.open(options, () => "");
+  try {
+    const names = [...new Set(models.map(({ provider }) => provider.name))];
+    return await Promise.all(
+      names.map(async (name) => {
+        const own = models.filter(({ provider }) => provider.name === name);
+        const told = own.map(({ settings }) => settings);
+        const [{ provider } = { provider: null }] = own;
+        if (provider === null) throw new Error(`no model of ${name}`);
+        const kind = kinds.find((each) => each.name === provider.kind);
+        const problem =
+          kind?.needsKey && service.works.keyOf(provider) === null
+            ? `there is no key: set ${provider.keyEnv ?? provider.keyFile}`
+            : await service.works.check(provider, told);
+        return { provider: name, kind: provider.kind, models: told.map(({ key }) => key), problem };
+      }),
+    );
+  } finally {
+    await service.close();
+  }
+}
+
 /** The variables of the folder's `.env`. */
 function folderEnv(root: string): Record<string, string | undefined> {
   const path = envFile(root);
@@ -114,10 +154,11 @@ export async function connectOwnService(
   trust: boolean,
 ): Promise<{ connection: ServiceConnection; close(): Promise<void> }> {
   const { root, sharedFolder } = workspace;
-  const values = await modelsValues(file, root, machine);
-  if (trust) agree(sharedFolder, root, values, machine.clock.now());
-  const asked = notAgreed(sharedFolder, root, values);
-  if (asked.length > 0) throw unagreed(root, asked, `bulkgen trust --models ${shellWord(file)}`);
+  const values = await modelsValues(file, machine);
+  const home = dirname(file);
+  if (trust) agree(sharedFolder, home, values, machine.clock.now());
+  const asked = notAgreed(sharedFolder, home, values);
+  if (asked.length > 0) throw unagreed(home, asked, `bulkgen trust --models ${shellWord(file)}`);
   const { key, userId } = identityOf(sharedFolder, root, machine);
   const connection = (baseUrl: string): ServiceConnection => ({
     origin: "models",

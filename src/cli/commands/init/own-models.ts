@@ -212,7 +212,7 @@ async function agreeToOwn(folder: string, machine: Machine): Promise<string[]> {
   const unset = Object.fromEntries(variables.map((name) => [name, undefined]));
   try {
     for (const env of [set, unset])
-      agree(sharedFolder, root, await modelsValues(file, root, { env }), machine.clock.now());
+      agree(sharedFolder, root, await modelsValues(file, { env }), machine.clock.now());
     return [];
   } catch (error) {
     if (error instanceof EarlyExit) return error.message.split("\n").slice(0, -1);

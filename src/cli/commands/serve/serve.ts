@@ -4,17 +4,18 @@ import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import type { ServeFlags, ServeStateFlags } from "../../../options/serve.js";
 import { kinds } from "../../../serve/kinds.js";
-import type { OwnModel } from "../../../serve/models/models-file.js";
-import { OwnService } from "../../../serve/own-service.js";
 import { serveModels } from "../../../serve/serve.js";
 import { isLoopbackHost } from "../../../service/http/http.js";
 import { takeLock } from "../../../store/lock.js";
 import { count } from "../../../text/amounts.js";
+import { shellWord } from "../../../text/shell.js";
 import { table } from "../../../text/table.js";
 import { writeWholeNow } from "../../../whole-file.js";
+import { sharedFolderOf } from "../../../workspace/workspace.js";
+import { agreeToValues } from "../../output/agreement.js";
 import { print } from "../../output/print.js";
 import { fileTrouble } from "../../settings/file-trouble.js";
-import { providerEnv, readModels } from "../../settings/own-service.js";
+import { checkedProviders, modelsValues, providerEnv, readModels } from "../../settings/own-service.js";
 import type { Call } from "../call.js";
 import { servedFolder } from "./state.js";
 
@@ -26,6 +27,7 @@ export async function serve({
 }: Call<ServeFlags, { models?: string }>): Promise<undefined> {
   const file = resolve(machine.cwd, models);
   const read = await readModels(file);
+  await agreeToModels(file, machine);
   const publicUrl = checkedReach(flags);
   const folder = servedFolder(flags, machine, models);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -147,65 +149,28 @@ export async function checkModels({
   machine,
 }: Call<ServeStateFlags, { models?: string }>): Promise<undefined> {
   const file = resolve(machine.cwd, models);
-  const read = await readModels(file);
-  const { clock, random } = machine;
-  const service = await OwnService.open(
-    {
-      clock,
-      random,
-      folder: ":memory:",
-      file,
-      kinds,
-      env: providerEnv(
-        read.models.map(({ provider }) => provider),
-        dirname(file),
-        machine,
-      ),
-      onNote: () => {},
-    },
-    () => "",
+  await agreeToModels(file, machine);
+  const shown = await checkedProviders(file, machine);
+  print(flags, machine, "serve-check", shown, (style) =>
+    table(
+      [
+        { title: "provider" },
+        { title: "kind" },
+        { title: "models", flexible: true },
+        { title: "", flexible: true },
+      ],
+      shown.map((each) => [each.provider, each.kind, each.models.join(", "), each.problem ?? "good"]),
+      style,
+    ),
   );
-  try {
-    const names = [...new Set(read.models.map(({ provider }) => provider.name))];
-    const groups = names.map(
-      (name) => [name, read.models.filter(({ provider }) => provider.name === name)] as const,
-    );
-    const shown = await Promise.all(
-      groups.map(async ([provider, all]) => ({
-        provider,
-        kind: all[0]?.provider.kind ?? "",
-        models: all.map(({ settings }) => settings.key),
-        problem: await problemOf(service, all),
-      })),
-    );
-    print(flags, machine, "serve-check", shown, (style) =>
-      table(
-        [
-          { title: "provider" },
-          { title: "kind" },
-          { title: "models", flexible: true },
-          { title: "", flexible: true },
-        ],
-        shown.map((each) => [each.provider, each.kind, each.models.join(", "), each.problem ?? "good"]),
-        style,
-      ),
-    );
-    if (shown.some(({ problem }) => problem !== null))
-      throw new EarlyExit("usage", "not every model can be used; see above");
-  } finally {
-    await service.close();
-  }
+  if (shown.some(({ problem }) => problem !== null))
+    throw new EarlyExit("usage", "not every model can be used; see above");
 }
 
-async function problemOf(service: OwnService, all: readonly OwnModel[]): Promise<string | null> {
-  const [first] = all;
-  if (!first) return null;
-  const { provider } = first;
-  const kind = kinds.find(({ name }) => name === provider.kind);
-  if (kind?.needsKey && service.works.keyOf(provider) === null)
-    return `no key: set ${provider.keyEnv ?? provider.keyFile}`;
-  return service.works.check(
-    provider,
-    all.map(({ settings }) => settings),
-  );
+/** Asks for what the file does with keys and programs, once. Throws EarlyExit for a no, and if nobody can be asked. */
+async function agreeToModels(file: string, machine: Machine): Promise<void> {
+  const root = dirname(file);
+  const place = { root, sharedFolder: sharedFolderOf(machine.env) };
+  const command = `bulkgen trust --models ${shellWord(file)}`;
+  await agreeToValues(await modelsValues(file, machine), place, machine, command);
 }
