@@ -120,8 +120,9 @@ export type TaskOutcome =
   /**
    * `ageMs` is the time since the task was created, or since it was begun if the service says when, by the service's clock; null
    * if the service does not say. `queued`: it has not begun, and about so many ms are before it, if the service knows.
+   * `note`: what the service tells people of it.
    */
-  | { kind: "processing"; ageMs: number | null; queued?: { aheadMs: number | null } }
+  | { kind: "processing"; ageMs: number | null; queued?: { aheadMs: number | null }; note?: string }
   | {
       kind: "completed";
       urls: string[];
@@ -205,10 +206,13 @@ function outcomeOf(
   if (!isOver) {
     if (status === null) return null;
     const { position, ahead_ms: aheadMs } = asRecord(record["queue"]);
+    const told =
+      typeof record["note"] === "string" ? { note: shortText(record["note"], noteCharactersMax) } : {};
     if (typeof position === "number")
-      return { kind: "processing", ageMs: 0, queued: { aheadMs: asMs(aheadMs) } };
+      return { kind: "processing", ageMs: 0, queued: { aheadMs: asMs(aheadMs) }, ...told };
     const begunAt = timeIn(timeText(record["started_at"]) ?? timeText(record["created_at"]));
-    return { kind: "processing", ageMs: servedAt === null || begunAt === null ? null : servedAt - begunAt };
+    const ageMs = servedAt === null || begunAt === null ? null : servedAt - begunAt;
+    return { kind: "processing", ageMs, ...told };
   }
   const odd = [
     ...(["created_at", "completed_at"] as const).filter(
@@ -228,6 +232,8 @@ function outcomeOf(
     ...(urls.length > 0 ? {} : { unusable: endedWithout(record, status) }),
   };
 }
+
+const noteCharactersMax = 300;
 
 function asMs(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;

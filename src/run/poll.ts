@@ -180,8 +180,8 @@ export class Polling {
   private async pollAgain(poll: Poll, outcome: Unfinished): Promise<void> {
     const { store, clock, service } = this.session.ports;
     const { item, attempt, sentAt } = poll;
-    const note = outcome.kind === "unclear" ? outcome.reason : null;
     const unfinished = outcome.kind === "processing" ? outcome : null;
+    const note = outcome.kind === "unclear" ? outcome.reason : (unfinished?.note ?? null);
     const now = clock.now();
     const began = { at: attempt.answeredAt ?? attempt.intendedAt, sentAt: attempt.sentAt };
     const age = service.time.taskAge(began, unfinished?.ageMs ?? null);

@@ -395,6 +395,26 @@ describe("the answer to a poll", () => {
     expect(at("soon", "never")).toEqual({ kind: "processing", ageMs: null });
   });
 
+  test.each([
+    [
+      "waits in the service's queue",
+      { queue: { position: 3, ahead_ms: 90_000 } },
+      { ageMs: 0, queued: { aheadMs: 90_000 } },
+    ],
+    [
+      "waits, nobody knows how long",
+      { queue: { position: 0, ahead_ms: "long" } },
+      { ageMs: 0, queued: { aheadMs: null } },
+    ],
+    ["was begun later than it was made", { started_at: "2026-01-01T00:00:10.000Z" }, { ageMs: 2_000 }],
+    ["has something to be known", { note: "lost" }, { ageMs: 12_000, note: "lost" }],
+    ["has odd fields", { queue: "full", started_at: 7, note: null }, { ageMs: 12_000 }],
+  ])("a task that is processing and %s", (_, more, told) => {
+    const reply = answer(200, { ...record, status: "processing", ...more });
+    const headers = { date: "Thu, 01 Jan 2026 00:00:12 GMT" };
+    expect(taskOutcome({ ...reply, headers })).toEqual({ kind: "processing", ...told });
+  });
+
   test("P2: 404, 5xx, HTML and an empty answer leave the task alive", () => {
     const unclear = [
       answer(404, {}),
