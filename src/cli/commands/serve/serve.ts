@@ -3,9 +3,10 @@ import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import type { ServeFlags, ServeStateFlags } from "../../../options/serve.js";
+import { checkProviders } from "../../../serve/check.js";
 import { kinds } from "../../../serve/kinds.js";
-import type { OwnModel } from "../../../serve/models/models-file.js";
 import { OwnService } from "../../../serve/own-service.js";
+import { servePage } from "../../../serve/page/serve-page.js";
 import { serveModels } from "../../../serve/serve.js";
 import { isLoopbackHost } from "../../../service/http/http.js";
 import { takeLock } from "../../../store/lock.js";
@@ -61,11 +62,13 @@ export async function serve({
     const key = isNew
       ? keys.create({ name: "first", plan: "Pro", credits: null, perMonth: null, perDay: null }, clock.now())
       : undefined;
-    const { url } = running;
-    const shown: { url: string; key?: string | undefined } = { url, key };
+    const { url, service } = running;
+    const page = await servePage({ service, clock, random, url });
+    const shown: { url: string; key?: string | undefined; page: string } = { url, key, page: page.link };
     print(flags, machine, "serve", shown, () =>
       [
         `${count(read.models.length, "model")} of ${models} served at ${url}. Press Ctrl-C to stop.`,
+        `  page: ${page.link}`,
         ...(key === undefined
           ? ["  keys: bulkgen serve keys create NAME"]
           : [`  export BULKGEN_BASE_URL=${url}`, `  export BULKGEN_API_KEY=${key}   (shown only this once)`]),
@@ -82,6 +85,7 @@ export async function serve({
         })
         .addEventListener("abort", () => done(), { once: true }),
     );
+    await page.close();
     await running.close();
   } finally {
     rmSync(addressFile, { force: true });
@@ -165,18 +169,7 @@ export async function checkModels({
     () => "",
   );
   try {
-    const names = [...new Set(read.models.map(({ provider }) => provider.name))];
-    const groups = names.map(
-      (name) => [name, read.models.filter(({ provider }) => provider.name === name)] as const,
-    );
-    const shown = await Promise.all(
-      groups.map(async ([provider, all]) => ({
-        provider,
-        kind: all[0]?.provider.kind ?? "",
-        models: all.map(({ settings }) => settings.key),
-        problem: await problemOf(service, all),
-      })),
-    );
+    const shown = await checkProviders(service);
     print(flags, machine, "serve-check", shown, (style) =>
       table(
         [
@@ -194,17 +187,4 @@ export async function checkModels({
   } finally {
     await service.close();
   }
-}
-
-async function problemOf(service: OwnService, all: readonly OwnModel[]): Promise<string | null> {
-  const [first] = all;
-  if (!first) return null;
-  const { provider } = first;
-  const kind = kinds.find(({ name }) => name === provider.kind);
-  if (kind?.needsKey && service.works.keyOf(provider) === null)
-    return `no key: set ${provider.keyEnv ?? provider.keyFile}`;
-  return service.works.check(
-    provider,
-    all.map(({ settings }) => settings),
-  );
 }
