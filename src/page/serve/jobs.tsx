@@ -112,9 +112,10 @@ export function UnknownJobs({ standing, resolve, refused }: UnknownProps) {
         <h2 id="unknown">{counted(stages.unknown, "unknown job")}</h2>
       </div>
       <p class="prose">
-        The answer to these was lost, so nobody knows whether the provider has taken them. They are not sent
-        again, because they could be paid for twice. Look at the provider’s own page for a job that was sent
-        then, and say what you found.
+        The provider’s answer was lost, so nobody knows whether it has taken the job. The job is not sent
+        again by itself, because it could be paid for twice. Look at the provider’s own page for what was sent
+        at that time. If it is there, give the id that it has there. If it is not, the job fails, and its
+        credits are given back.
       </p>
       {refused !== null && (
         <p class="refused" role="alert">
@@ -160,8 +161,8 @@ function UnknownJob({ job, now, resolve }: UnknownJobProps) {
       <div class="ways">
         <form class="create" onSubmit={(event) => void find(event)}>
           <input
-            aria-label={`The provider’s id for ${name}`}
-            placeholder="The provider’s id for it"
+            aria-label={`The id at the provider of ${name}`}
+            placeholder="Its id at the provider"
             required
             maxLength={1_000}
             autocomplete="off"
@@ -169,10 +170,10 @@ function UnknownJob({ job, now, resolve }: UnknownJobProps) {
             value={ref}
             onInput={({ currentTarget }) => setRef(currentTarget.value)}
           />
-          <button type="submit">The provider has it</button>
+          <button type="submit">It is there</button>
         </form>
         <button type="button" onClick={() => void resolve(id, { kind: "failed" })}>
-          It does not: failed
+          It is not there: failed
         </button>
         <button type="button" class="grave" onClick={() => setAsked(true)}>
           Send it again

@@ -19,9 +19,9 @@ export function Spend({ spend: { keys, models, days }, credit }: SpendProps) {
         <p class="empty">Nothing was spent in the last 30 days.</p>
       ) : (
         <div class="spend">
-          <SpendTable title="By key" rows={keys} credit={credit} />
-          <SpendTable title="By model" rows={models} credit={credit} />
-          <SpendTable title="By day (UTC)" rows={days} credit={credit} />
+          <SpendTable title="By key" of="Key" rows={keys} credit={credit} />
+          <SpendTable title="By model" of="Model" rows={models} credit={credit} />
+          <SpendTable title="By day" of="Day (UTC)" rows={days} credit={credit} />
         </div>
       )}
     </section>
@@ -30,17 +30,20 @@ export function Spend({ spend: { keys, models, days }, credit }: SpendProps) {
 
 interface TableProps {
   title: string;
+  /** What a row is. */
+  of: string;
   rows: readonly Spent[];
   credit: ServedStanding["credit"];
 }
 
-function SpendTable({ title, rows, credit }: TableProps) {
+function SpendTable({ title, of, rows, credit }: TableProps) {
   const most = Math.max(...rows.map(({ credits }) => credits), 0);
   return (
-    <table aria-label={title}>
+    <table>
+      <caption>{title}</caption>
       <thead>
         <tr>
-          <th>{title}</th>
+          <th>{of}</th>
           <th class="number">Tasks</th>
           <th class="number">Credits</th>
           {credit !== null && <th class="number">{credit.currency}</th>}
