@@ -33,7 +33,7 @@ export async function packageProblems(folder, files) {
 /** What nobody who installs the package needs. */
 function strangers(files) {
   const needless =
-    /^(test|scripts|examples|\.ci)\/|^src\/(?!sandbox\/assets\/)|^dist\/cli\/|\.(map|webp|tgz|tsbuildinfo)$|(^|\/)\.(env|bulkgen|built-from)/;
+    /^(test|scripts|\.ci)\/|^examples\/(?!models\/)|^src\/(?!sandbox\/assets\/|providers\/descriptions\/)|^dist\/cli\/|\.(map|webp|tgz|tsbuildinfo)$|(^|\/)\.(env|bulkgen|built-from)/;
   return files.filter((file) => needless.test(file)).map((file) => `${file} is packed, and nobody needs it`);
 }
 

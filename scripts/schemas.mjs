@@ -1,5 +1,5 @@
 /**
- * Writes the JSON Schemas of all documents that other programs read:
+ * Writes the JSON Schemas of all documents that other programs read, and that of a models file for editors:
  *
  *   node scripts/schemas.mjs FOLDER
  *
@@ -10,9 +10,13 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const folder = resolve(process.argv[2]);
-const from = (file) => import(pathToFileURL(join(folder, "documents", file)).href);
-const { documents, jsonSchemaOf } = await from("documents.js");
+const from = (file) => import(pathToFileURL(join(folder, file)).href);
+const { documents, jsonSchemaOf } = await from("documents/documents.js");
+const { modelsFileSchema } = await from("serve/models/schema.js");
+const { kinds } = await from("serve/kinds.js");
 const target = join(folder, "json-schemas");
 mkdirSync(target);
-for (const name of Object.keys(documents))
-  writeFileSync(join(target, `${name}.json`), `${JSON.stringify(jsonSchemaOf(name), null, 2)}\n`);
+const write = (name, schema) =>
+  writeFileSync(join(target, `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
+for (const name of Object.keys(documents)) write(name, jsonSchemaOf(name));
+write("models-file", modelsFileSchema(kinds));

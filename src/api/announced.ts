@@ -1,3 +1,4 @@
+import type { RecordReading } from "./reading.js";
 import type { Me } from "./records.js";
 import { asRecord } from "./values.js";
 
@@ -21,4 +22,15 @@ export function announcedIn(me: Me): Announced {
     inputs: inputs === true,
     cancel: cancel === true,
   };
+}
+
+/** Where a service that announces it takes files as inputs. */
+export const inputsPath = "/api/v1/inputs";
+
+/** The address of an input that was put there; null if the answer has none. */
+export function readInput(body: unknown): RecordReading<{ url: string; until: number | null }> | null {
+  const { url, expires_at: expires } = asRecord(body);
+  if (typeof url !== "string" || !URL.canParse(url)) return null;
+  const until = typeof expires === "string" ? Date.parse(expires) : Number.NaN;
+  return { record: { url, until: Number.isNaN(until) ? null : until }, odd: [] };
 }

@@ -269,11 +269,17 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "init",
     group: "Every day",
-    describe: "make a starter workspace: settings and a first job; asks on a terminal, overwrites nothing",
+    describe:
+      "make a starter workspace: settings and a first job, for the service or for models of your own; asks on a terminal, overwrites nothing",
     positionals: [{ name: "folder", describe: "where (default: the current folder)" }],
     flags: initFlags,
-    examples: ["bulkgen init", "bulkgen init autumn --sandbox"],
-    load: async () => (await import("./commands/init.js")).init,
+    examples: [
+      "bulkgen init",
+      "bulkgen init autumn --sandbox",
+      "bulkgen init studio --provider openai",
+      "bulkgen init studio --provider comfyui --workflow portrait_api.json",
+    ],
+    load: async () => (await import("./commands/init/init.js")).init,
   },
   {
     name: "plan",
@@ -603,8 +609,8 @@ export const commandList: readonly CommandDefinition[] = [
     name: "schema",
     group: "Service and settings",
     describe:
-      "print the JSON Schema of what --json, --events and other outputs hold; without a name, list them",
-    positionals: [{ name: "name", describe: "the document, such as status or event" }],
+      "print the JSON Schema of what --json, --events and other outputs hold, or of a models file; without a name, list them",
+    positionals: [{ name: "name", describe: "the document, such as status, event or models-file" }],
     examples: ["bulkgen schema", "bulkgen schema status"],
     load: async () => (await import("./commands/schema.js")).schema,
   },

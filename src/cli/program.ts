@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { hasKey } from "../api/key.js";
 import { EarlyExit, exitCode } from "../core/exit.js";
 import type { Machine, OutputStream } from "../machine.js";
@@ -194,7 +194,8 @@ async function agreeToFolder(
   if (models !== null) {
     const { modelsValues } = await import("./settings/own-service.js");
     const file = resolve(machine.cwd, models);
-    await agreeToValues(await modelsValues(file, workspace.root, machine), workspace, machine);
+    const home = { ...workspace, root: dirname(file) };
+    await agreeToValues(await modelsValues(file, machine), home, machine);
     return;
   }
   if (asksAddress) await agreeToAddress(values, workspace, machine);

@@ -1,4 +1,5 @@
 import diagnostics from "node:diagnostics_channel";
+import { createReadStream } from "node:fs";
 import { errors, Pool } from "undici";
 import type { Clock } from "../clock.js";
 import type { ApiRequest, Reply, Send } from "../core/ports/send.js";
@@ -53,7 +54,7 @@ export function openHttp({ baseUrl, key, clock, proxies = null }: HttpOptions): 
           path: prefix + request.path,
           method: request.method,
           headers: headersOf(request, key),
-          body: request.body ?? null,
+          body: request.file ? createReadStream(request.file.path) : (request.body ?? null),
           headersTimeout: 0,
           bodyTimeout: 0,
           signal: abort,
@@ -87,6 +88,7 @@ function headersOf(request: ApiRequest, key: string): Record<string, string> {
     accept: "application/json",
     authorization: `Bearer ${key}`,
     ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+    ...(request.file === undefined ? {} : { "content-type": request.file.type }),
     ...(request.repeatKey === undefined ? {} : { "idempotency-key": request.repeatKey }),
   };
 }

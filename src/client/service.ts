@@ -1,4 +1,4 @@
-import { type Announced, announcedIn, nothingAnnounced } from "../api/announced.js";
+import { type Announced, announcedIn, inputsPath, nothingAnnounced, readInput } from "../api/announced.js";
 import { endpoints, taskPath } from "../api/endpoints.js";
 import { errorFacts } from "../api/error-words.js";
 import { type ErrorCode, meaningOf, rowOf } from "../api/errors.js";
@@ -36,6 +36,13 @@ export interface Service {
   task(taskId: string, ticket: Ticket): Promise<TaskOutcome>;
   /** The whole record of a task. Throws ServiceError. */
   taskRecord(taskId: string): Promise<Task>;
+  /**
+   * Puts a file where the service can read it, if it announces that; `until` is when its address expires (UTC ms; null for never).
+   * Throws ServiceError.
+   */
+  putInput(file: { path: string; type: string }): Promise<{ url: string; until: number | null }>;
+  /** Asks the service to stop a task, if it announces that; whether it has, the task tells. Throws ServiceError. */
+  cancelTask(taskId: string): Promise<void>;
   /** Throws ServiceError. */
   models(filter?: ModelFilter): Promise<ModelList>;
   /** Throws ServiceError. */
@@ -166,6 +173,22 @@ export function openService(send: Send, options: ServiceOptions): Service {
       const asked: ApiRequest = { endpoint: "task", method: "GET", path, timeoutMs: timeoutMs.task };
       return (await read(asked, (body) => readTask(body, taskId, options.baseUrl), request, reading)).record;
     },
+    cancelTask: async (taskId) => {
+      const path = `${taskPath(taskId)}/cancel`;
+      const asked: ApiRequest = { endpoint: "task", method: "POST", path, timeoutMs: timeoutMs.task };
+      await read(asked, (body) => ({ record: body, odd: [] }), request, reading);
+    },
+    putInput: async (file) => {
+      // It counts as a request that costs nothing, like a look at the models.
+      const asked: ApiRequest = {
+        endpoint: "models",
+        method: "PUT",
+        path: inputsPath,
+        file,
+        timeoutMs: putMs,
+      };
+      return (await read(asked, readInput, request, reading)).record;
+    },
     models: async (filter = {}) => {
       const { method, path } = endpoints.models;
       const asked: ApiRequest = {
@@ -192,6 +215,9 @@ export function openService(send: Send, options: ServiceOptions): Service {
       request({ endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket }, options.signal),
   };
 }
+
+/** How long a file may take to be sent (ms). */
+const putMs = 600_000;
 
 /** Remembers for how long an answer has asked to be left alone. */
 class AskedPause {

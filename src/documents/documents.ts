@@ -116,6 +116,12 @@ export const documents = {
     commands: ["serve keys create"],
     schema: newServedKey,
   },
+  "serve-key": { what: "a key that was revoked", commands: ["serve keys revoke"], schema: servedKey },
+  "serve-job": {
+    what: "a job after a person's word on it",
+    commands: ["serve jobs resolve"],
+    schema: servedJob,
+  },
   "serve-keys": { what: "the keys of a service", commands: ["serve keys list"], schema: z.array(servedKey) },
   "serve-jobs": { what: "jobs with their stages", commands: ["serve jobs"], schema: z.array(servedJob) },
   "serve-check": {

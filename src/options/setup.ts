@@ -5,10 +5,38 @@ import { anyText, FlagError, oneOf, pathName, since } from "./values.js";
 
 /** Flags of the commands before a run: init, plan, models, doctor; and of status and report. */
 
+/** The kinds of provider that init knows a first models file for. */
+export const starterNames = [
+  "openai",
+  "comfyui",
+  "fal",
+  "replicate",
+  "gemini",
+  "elevenlabs",
+  "command",
+  "template",
+] as const;
+export type StarterName = (typeof starterNames)[number];
+
 export const initFlags = {
-  baseUrl: option("<url>", "address of the service", anyText),
+  provider: option(
+    "<name>",
+    `for models of your own, by one of ${starterNames.join(", ")}; writes a models file`,
+    oneOf(...starterNames),
+  ),
+  workflow: option(
+    "<file>",
+    "with --provider comfyui: the workflow, as Workflow → Export (API) saves it",
+    pathName,
+    {
+      isPath: true,
+    },
+  ),
+  baseUrl: option("<url>", "address of the service, or of the provider", anyText),
   apiKeyFile: option("<file>", "file with the API key, to be copied to .env", anyText, { isPath: true }),
-  sandbox: toggle("for the sandbox only; asks nothing", { conflicts: ["baseUrl", "apiKeyFile"] }),
+  sandbox: toggle("for the sandbox only; asks nothing", {
+    conflicts: ["baseUrl", "apiKeyFile", "provider", "workflow"],
+  }),
 };
 export type InitFlags = FlagsOf<typeof initFlags>;
 

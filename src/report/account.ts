@@ -118,7 +118,11 @@ export function modelsTable(all: readonly Model[], style: TerminalStyle = plainS
 }
 
 function valuesOf({ options, default: preset }: NonNullable<Model["parameters"]>[number]): string {
-  const values = (options ?? []).map((option) => option.value);
-  if (values.length === 0) return preset === undefined ? "any" : `any, ${preset}*`;
-  return values.map((value) => (value === preset ? `${value}*` : value)).join(", ");
+  if (!options?.length) return preset === undefined ? "any" : `any, ${preset}*`;
+  return options
+    .map(({ value, credits_cost: cost }) => {
+      const shown = value === preset ? `${value}*` : value;
+      return typeof cost === "number" ? `${shown} (${showCredits(credits(cost))} credits)` : shown;
+    })
+    .join(", ");
 }

@@ -2,7 +2,7 @@ import { rowOf } from "../api/errors.js";
 import { serviceTime } from "../api/times.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { rejectionKind } from "../core/failure.js";
-import type { ItemEvent } from "../core/item.js";
+import { IllegalTransition, type ItemEvent } from "../core/item.js";
 import { type Credits, noCredits } from "../core/money.js";
 import { pollMsMin } from "../core/pace/poll.js";
 import { type Attempt, type AttemptOutcome, type Conclusion, TaskTaken } from "../core/ports/attempt.js";
@@ -106,9 +106,15 @@ export async function adoptAnswer(
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.spendLogId !== null)
     await spendLog.answered(attempt.spendLogId, { outcome: "accepted", charged, taskId });
-  if (item.state === "unknown") await store.giveVerdict(item.id, "charged", note);
+  // The key's counters may have settled it meanwhile.
+  if ((await store.item(item.id)).state === "unknown")
+    await store.giveVerdict(item.id, "charged", note).catch(unlessSettled);
   await store.adopt(item.id, { taskId, charged, attempt: attempt.id });
   return true;
+}
+
+function unlessSettled(error: unknown): void {
+  if (!(error instanceof IllegalTransition && error.from === "held")) throw error;
 }
 
 /** Adds to the spend log what only the workspace knows, because the process ended between the two writes. */

@@ -71,6 +71,7 @@ const carried = [
   "--max-credits-per-day",
   "--keep-credits",
   "--sandbox",
+  "--models",
   "--base-url",
   "--api-key-file",
   "--database-url",

@@ -7,7 +7,7 @@ export interface CheckedProvider {
   kind: string;
   /** The keys of its models. */
   models: string[];
-  /** What is wrong; null if nothing. */
+  /** What is wrong, as one sentence; null if nothing. */
   problem: string | null;
 }
 
@@ -34,7 +34,7 @@ async function problemOf(service: OwnService, all: readonly OwnModel[]): Promise
   const { provider } = first;
   const kind = kinds.find(({ name }) => name === provider.kind);
   if (kind?.needsKey && service.works.keyOf(provider) === null)
-    return `no key: set ${provider.keyEnv ?? provider.keyFile}`;
+    return `there is no key: set ${provider.keyEnv ?? provider.keyFile}`;
   return service.works.check(
     provider,
     all.map(({ settings }) => settings),

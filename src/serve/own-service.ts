@@ -42,7 +42,7 @@ export interface OwnServiceOptions {
 }
 
 /** How long outputs and inputs are kept (ms). */
-export const keptMs = 7 * 24 * 60 * 60 * 1_000;
+const keptMs = 7 * 24 * 60 * 60 * 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
 /** How often the models file is looked at (ms). */
 const reloadMs = 2_000;
@@ -278,7 +278,7 @@ function readFrom({ file, kinds }: OwnServiceOptions, text: string): Promise<Mod
 }
 
 /** The key of a provider, from its variable or its file; null if there is none. */
-export function keyOf(
+function keyOf(
   { keyEnv, keyFile }: Pick<ProviderSettings, "keyEnv" | "keyFile">,
   { env, file }: Pick<OwnServiceOptions, "env" | "file">,
 ): string | null {

@@ -29,6 +29,8 @@ export interface ServedOptions extends OwnServiceOptions {
 export interface RunningService {
   /** What clients use as base URL. */
   url: string;
+  /** The address that it listens on itself, which is another one behind a proxy. */
+  ownUrl: string;
   service: OwnService;
   /** Resolves when all that was sent has been answered and everything is on disk. */
   close(): Promise<void>;
@@ -61,6 +63,7 @@ export async function serveModels(options: ServedOptions): Promise<RunningServic
   await service.start();
   return {
     url: origin,
+    ownUrl: url,
     service,
     async close() {
       await new Promise<void>((resolve) => {
@@ -72,7 +75,7 @@ export async function serveModels(options: ServedOptions): Promise<RunningServic
   };
 }
 
-function appOf(service: OwnService, { clock }: ServedOptions, host: string): Hono<HttpEnv> {
+function appOf(service: OwnService, { clock, publicUrl }: ServedOptions, host: string): Hono<HttpEnv> {
   const handlers: HttpHandlers = {
     async exchange(request) {
       const { status, headers, body } = written(await service.api(request));
@@ -94,8 +97,9 @@ function appOf(service: OwnService, { clock }: ServedOptions, host: string): Hon
     const request = { method, path, query: {}, headers: context.req.header(), body: null };
     return sent(written(await service.putInput(request, bodyOf(context))));
   });
+  const names = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
   // A page in a browser on this machine can reach what listens here alone, by a name of its own.
-  app.route("/", httpApp(handlers, { anyHost: !isLoopbackHost(host) }));
+  app.route("/", httpApp(handlers, { anyHost: !isLoopbackHost(host), names }));
   return app;
 }
 

@@ -5,13 +5,12 @@ import { type Credits, credits, sumOf } from "../core/money.js";
 import { leavesReally } from "../text/inside.js";
 import { writeWholeNow } from "../whole-file.js";
 
-/** The folder of a first workspace, and what is known about the service. */
 export interface Starter {
   folder: string;
-  baseUrl: string | null;
-  key: string | null;
-  /** The first sheet. */
-  job: string;
+  /** The text of `.env`; null for none. */
+  settings: string | null;
+  /** The other files, such as the first sheet, by their names below the folder. */
+  files: Readonly<Record<string, string>>;
 }
 
 export interface Started {
@@ -33,7 +32,7 @@ const ignoredNames = [".env", ".bulkgen/", "outputs/", "sandbox-outputs/"];
  * the system's error.
  */
 export function makeStarter(starter: Starter): Started {
-  const { folder } = starter;
+  const { folder, settings, files } = starter;
   const undo: (() => void)[] = [];
   const started: Started = { made: [], kept: [], ignored: [] };
   const make = (name: string, write: (path: string) => void) => {
@@ -50,8 +49,10 @@ export function makeStarter(starter: Starter): Started {
   };
   try {
     make(".bulkgen/", (path) => mkdirSync(path, { mode: 0o700 }));
-    make(".env", (path) => writeFileSync(path, settingsText(starter), { flag: "wx", mode: secretMode }));
-    make(firstJob, (path) => writeFileSync(path, starter.job, { flag: "wx" }));
+    if (settings !== null)
+      make(".env", (path) => writeFileSync(path, settings, { flag: "wx", mode: secretMode }));
+    for (const [name, text] of Object.entries(files))
+      make(name, (path) => writeFileSync(path, text, { flag: "wx" }));
     started.ignored = ignore(join(folder, ".gitignore"));
     return started;
   } catch (error) {
@@ -78,7 +79,8 @@ function ignore(path: string): string[] {
   return missing;
 }
 
-function settingsText({ baseUrl, key }: Starter): string {
+/** The `.env` of a workspace that uses the service. */
+export function serviceEnvText({ baseUrl, key }: { baseUrl: string | null; key: string | null }): string {
   return `# How bulkgen reaches the service from this folder. Environment variables override these.
 # Only you can read this file (mode 0600), and .gitignore keeps it out of the repository. --sandbox needs none of it.
 
@@ -87,6 +89,16 @@ ${baseUrl === null ? "# BULKGEN_BASE_URL=https://service.example" : `BULKGEN_BAS
 
 # The API key: svc_ and 32 letters or digits. The service's dashboard shows it once, when it is created.
 ${key === null ? "# BULKGEN_API_KEY=" : `BULKGEN_API_KEY=${key}`}
+`;
+}
+
+/** The `.env` of a workspace with models of its own; `key` is null if it is not known, or set elsewhere. */
+export function providerEnvText(variable: string, title: string, page: string, key: string | null): string {
+  return `# Keys of the providers in models.yaml. Environment variables override these.
+# Only you can read this file (mode 0600), and .gitignore keeps it out of the repository.
+
+# The key of ${title}, from ${page}
+${key === null ? `# ${variable}=` : `${variable}=${key}`}
 `;
 }
 

@@ -4,17 +4,16 @@
  *
  *   node test/bench/banners.mjs [--short] [--items N]
  */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { templateKind } from "../../dist/providers/template/kind.js";
 import { systemClock, systemRandom } from "../../dist/system.js";
-import { numberOf } from "./flags.mjs";
+import { newFolder, numberOf, short } from "./setup.mjs";
 
-const items = numberOf("--items", process.argv.includes("--short") ? 6 : 200);
+const items = numberOf("--items", short ? 6 : 200);
 const sizes = ["1200x628", "1080x1080", "1080x1920"];
-const place = mkdtempSync(join(tmpdir(), "bulkgen-bench-banners-"));
+const place = newFolder("banners");
 writeFileSync(
   join(place, "logo.svg"),
   '<svg xmlns="http://www.w3.org/2000/svg" width="160" height="60"><rect width="160" height="60" rx="12" fill="#fff"/></svg>',

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { IndexLine } from "../../src/archive/index-file.js";
 import { commandList } from "../../src/cli/command-list.js";
 import type { Run } from "../../src/core/ports/store.js";
@@ -34,6 +34,7 @@ import { startPostgres } from "../fleet/postgres.js";
 import { ManualClock } from "../manual-clock.js";
 import { startHook } from "../notify/receivers.js";
 import { me } from "../report/facts.js";
+import { OpenAiUpstream } from "../upstreams/openai.js";
 import { Coverage } from "./coverage.js";
 import { exampleOf } from "./example.js";
 import { documentsOf, printedBy } from "./printed.js";
@@ -411,6 +412,48 @@ steps:
     });
     place.write(".bulkgen/.keep", "");
     await served(place, "dashboard --json --sandbox", async () => {});
+  });
+
+  test("of a served models file, its keys and its jobs", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    const upstream = await new OpenAiUpstream().start();
+    place.write(
+      "models.yaml",
+      `providers: { vendor: { kind: openai, base_url: "${upstream.url}/v1", key_env: VENDOR_KEY } }
+models:
+  - { key: hero, provider: vendor, category: image, credits: 4, request: { model: gpt-image-2 } }
+  - { key: lost, provider: { kind: command }, category: image, command: [no-such-program, "--", "{{ prompt }}"] }
+`,
+    );
+    const how = { env: { VENDOR_KEY: upstream.key } };
+    await called(0, place, "trust --models models.yaml --yes", how);
+    await called(2, place, "serve check --json", how);
+    const budgets = "--credits 100 --credits-per-month 50 --credits-per-day 20";
+    await called(0, place, `serve keys create anna ${budgets} --json`);
+    upstream.next("submit", { after: "drop" });
+    place.write("set.csv", "id,model,prompt\na,hero,A\n");
+    const running = started(place, ["run", "set.csv", "--models", "models.yaml", "--yes", "--quiet"], {
+      ...how,
+      serves: true,
+    });
+    const jobs = async () =>
+      JSON.parse((await called(0, place, "serve jobs --json")).stdout) as {
+        task_id: string;
+        stage: string;
+      }[];
+    await vi.waitUntil(async () => (await run(place, ["serve", "jobs", "--json"])).code === 0, {
+      timeout: 60_000,
+    });
+    await vi.waitUntil(async () => (await jobs())[0]?.stage === "unknown", { timeout: 60_000 });
+    const [job] = await jobs();
+    await called(0, place, `serve jobs resolve ${job?.task_id} --found its-id --json`);
+    running.interrupt();
+    await running.ended;
+    await called(0, place, "serve keys list --json");
+    await called(0, place, "serve keys revoke anna --json");
+    await called(0, place, "serve keys list --json");
+    await served(place, "serve models.yaml --json --state other", async () => {});
+    await upstream.stop();
   });
 
   test("of schedules", { timeout: 240_000 }, async () => {

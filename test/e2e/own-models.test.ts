@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { OpenAiUpstream } from "../upstreams/openai.js";
-import { newPlace, run } from "./command.js";
+import { newPlace, run, started } from "./command.js";
 
 const template = `<svg xmlns="http://www.w3.org/2000/svg" width="{{ width }}" height="{{ height }}"><text y="20">{{ prompt }}</text></svg>`;
 
@@ -116,4 +116,77 @@ models:
   expect(requests).toBeLessThan(7 * 5);
   for (const id of ["a", "b", "c", "d", "e", "f"]) expect(upstream.times(`Kite ${id}`)).toBe(1);
   await upstream.stop();
+});
+
+test("local files are given to a service that takes them, and its outputs are inputs of other rows", async () => {
+  const at = newPlace();
+  const { pixel } = await import("../upstreams/comfyui.js");
+  at.write("photos/cup.png", pixel);
+  at.write(
+    "models.yaml",
+    `models:
+  - { key: copy, provider: { kind: command }, category: image, input: image, command: [cp, "{{ image }}", "{{ out }}.png"] }
+`,
+  );
+  at.write("set.csv", "id,model,image_url\na,copy,photos/cup.png\nb,copy,@a\n");
+  await run(at, ["trust", "--models", "models.yaml", "--yes"]);
+  const ended = await run(at, ["run", "set.csv", "--models", "models.yaml", "--yes", "--json"]);
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(JSON.parse(ended.stdout).counts).toMatchObject({ archived: 2 });
+});
+
+test("cancel stops at the service what has not begun, and its credits come back", async () => {
+  const at = newPlace();
+  at.write(
+    "models.yaml",
+    `models:
+  - { key: slow, provider: { kind: command }, category: image, credits: 2, command: [node, "{{ folder }}/wait.mjs", "{{ folder }}/go"], stdin: "{{ prompt }}" }
+`,
+  );
+  at.write(
+    "wait.mjs",
+    "import { existsSync } from 'node:fs';\nconst look = setInterval(() => existsSync(process.argv[2]) && clearInterval(look), 20);\n",
+  );
+  at.write("set.csv", "id,model,prompt\na,slow,A\nb,slow,B\nc,slow,C\n");
+  await run(at, ["trust", "--models", "models.yaml", "--yes"]);
+  const running = started(at, ["run", "set.csv", "--models", "models.yaml", "--yes", "--json"]);
+  const jobs = () => run(at, ["serve", "jobs", "--json", "--state", ".bulkgen/service"]);
+  await vi.waitUntil(
+    async () => {
+      const { code, stdout } = await jobs();
+      return (
+        code === 0 &&
+        JSON.parse(stdout).filter(({ stage }: { stage: string }) => stage === "queued").length === 2
+      );
+    },
+    { timeout: 60_000 },
+  );
+  expect((await run(at, ["cancel"])).code).toBe(0);
+  await vi.waitUntil(async () => JSON.parse((await jobs()).stdout).length === 1, { timeout: 60_000 });
+  at.write("go", "");
+  const { stdout } = await running.ended;
+  expect(JSON.parse(stdout)).toMatchObject({ counts: { failed: 3 } });
+  const { stdout: status } = await run(at, ["status", "--json"]);
+  expect(status.match(/It was cancelled\./g)).toHaveLength(2);
+});
+
+test("a rehearsal offers the models of the file, with their prices and params, and starts nothing", async () => {
+  const at = newPlace();
+  at.write(
+    "models.yaml",
+    `models:
+  - key: draw
+    provider: { kind: command }
+    category: image
+    credits: { base: 2, by: { size: { large: 5 } } }
+    params: { size: [small, large] }
+    command: [touch, "{{ folder }}/started", "{{ size }}", "--", "{{ prompt }}"]
+`,
+  );
+  at.write("bulkgen.config.yaml", "models: models.yaml\n");
+  at.write("set.csv", "id,model,prompt,params.size\na,draw,A,small\nb,draw,B,large\n");
+  const ended = await run(at, ["run", "set.csv", "--sandbox", "--yes"]);
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(ended.stdout).toMatch(/credits +7 spent/);
+  expect(at.files().filter((name) => name.includes("started"))).toEqual([]);
 });

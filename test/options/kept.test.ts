@@ -49,7 +49,7 @@ const ofJob = ["publish", "publishFor"];
 
 /** Flags of one call: what they say ends with it, or `resume` has them itself. */
 const ofCall =
-  "yes maxPrice out workspace databaseUrl json quiet baseUrl apiKeyFile trustAddress logLevel logFormat acceptForeignUse skipInvalid gallery publishCommand unreachableWait work ifLocked events notify notifyCommand smtpUrl smtpFrom".split(
+  "yes maxPrice out workspace databaseUrl json quiet models baseUrl apiKeyFile trustAddress logLevel logFormat acceptForeignUse skipInvalid gallery publishCommand unreachableWait work ifLocked events notify notifyCommand smtpUrl smtpFrom".split(
     " ",
   );
 

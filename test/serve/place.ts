@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-export function freshFolder(): string {
+function freshFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-serve-")));
   afterwards(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
@@ -56,6 +56,11 @@ export class Place {
   get service() {
     if (this.running === null) throw new Error("it is not open");
     return this.running.service;
+  }
+
+  /** The address that it listens on itself. */
+  get ownUrl(): string {
+    return this.running?.ownUrl ?? "";
   }
 
   get url(): string {

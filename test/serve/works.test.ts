@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { get } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { settleUnknown } from "../../src/serve/works/person.js";
@@ -349,4 +350,27 @@ const workflow = JSON.stringify({
   "7": { class_type: "CLIPTextEncode", inputs: { text: "", clip: ["4", 1] } },
   "8": { class_type: "VAEDecode", inputs: { samples: ["3", 0], vae: ["4", 2] } },
   "9": { class_type: "SaveImage", inputs: { filename_prefix: "x", images: ["8", 0] } },
+});
+
+test("behind a proxy it answers under the proxy's name and under loopback names, and under no other", async () => {
+  const place = await new Place(program('[cp, --, "{{ prompt }}", "{{ out }}"]'), {
+    publicUrl: "https://models.example.com:8443/",
+  }).open();
+  expect(place.url).toBe("https://models.example.com:8443");
+  const statusUnder = (host: string) =>
+    new Promise((resolve, reject) => {
+      const headers = { host, authorization: `Bearer ${place.key}` };
+      get(`${place.ownUrl}/api/v1/me`, { headers }, (answer) => resolve(answer.resume().statusCode)).on(
+        "error",
+        reject,
+      );
+    });
+  const hosts = [
+    "models.example.com:8443",
+    "models.example.com",
+    "127.0.0.1",
+    "localhost:1",
+    "evil.example.com",
+  ];
+  expect(await Promise.all(hosts.map(statusUnder))).toEqual([200, 200, 200, 200, 421]);
 });

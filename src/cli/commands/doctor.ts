@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit, type ExitName, exitCode } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
@@ -8,7 +9,7 @@ import type { ServiceSetting } from "../../options/shared.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
-import { notAgreed, shownFolderValue } from "../../trust/trust.js";
+import { type FolderValue, notAgreed, shownFolderValue } from "../../trust/trust.js";
 import { type Check, examineMachine, fine, problem, warning } from "../../upkeep/doctor/machine.js";
 import { examineService, serviceUnchecked } from "../../upkeep/doctor/service.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../upkeep/rebuild/rebuild.js";
@@ -29,6 +30,7 @@ import {
   type ServiceSettings,
   serviceSettings,
 } from "../settings/env.js";
+import { checkedProviders, modelsValues } from "../settings/own-service.js";
 import { configFiles, effectiveSettings, folderValues } from "../settings/settings.js";
 import { flagsTo, workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
@@ -103,9 +105,15 @@ async function service(
   workspace: Workspace,
   countable: boolean,
 ): Promise<Check[]> {
-  const settings = flags.sandbox ? [] : settingChecks(flags, machine, workspace);
+  const models = flags.sandbox || flags.models === undefined ? null : resolve(machine.cwd, flags.models);
+  const settings = flags.sandbox
+    ? []
+    : models === null
+      ? settingChecks(flags, machine, workspace)
+      : await modelsChecks(models, machine, workspace);
   if (settings.some((check) => check.state === "problem")) {
-    return [...settings, ...serviceUnchecked("needs a base URL and an API key")];
+    const needs = models === null ? "a base URL and an API key" : "a models file that can be used";
+    return [...settings, ...serviceUnchecked(`needs ${needs}`)];
   }
   const ledger = workspace.database === null ? "accounts.db" : "the database";
   if (!countable) return [...settings, ...serviceUnchecked(`no request can be counted without ${ledger}`)];
@@ -124,6 +132,39 @@ async function service(
   } finally {
     await close();
   }
+}
+
+/** The models file, what it may do, and each provider with its programs, its server and its key. */
+async function modelsChecks(file: string, machine: Machine, { sharedFolder }: Workspace): Promise<Check[]> {
+  const expected = "a file with models that can be used";
+  let asked: FolderValue[];
+  try {
+    asked = notAgreed(sharedFolder, dirname(file), await modelsValues(file, machine));
+  } catch (error) {
+    if (!(error instanceof EarlyExit)) throw error;
+    return [problem("models file", { expected, got: error.message, todo: "correct the file" })];
+  }
+  if (asked.length > 0)
+    return [
+      problem("models file", {
+        expected: "what it does with keys and programs, agreed to",
+        got: asked.map(shownFolderValue).join("; "),
+        todo: `run \`bulkgen trust --models ${shellWord(file)}\` to look and agree`,
+      }),
+    ];
+  const providers = await checkedProviders(file, machine);
+  return [
+    fine("models file", expected, file),
+    ...providers.map(({ provider, kind, models, problem: wrong }) =>
+      wrong === null
+        ? fine(`provider ${provider}`, `${kind}, ready`, `${kind}: ${models.join(", ")}`)
+        : warning(`provider ${provider}`, {
+            expected: `${kind}, ready`,
+            got: wrong,
+            todo: `until then, ${models.join(", ")} cannot be made`,
+          }),
+    ),
+  ];
 }
 
 /** If the sandbox was never used here, it is tried in memory, so that the check leaves no files behind. */

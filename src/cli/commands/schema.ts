@@ -14,14 +14,27 @@ import type { Call } from "./call.js";
 export async function schema({ args, machine }: Call<unknown, { name?: string }>): Promise<undefined> {
   const { stdout, env } = machine;
   const { name } = args;
-  if (name !== undefined) stdout.write(`${JSON.stringify(jsonSchemaOf(known(name)), null, 2)}\n`);
-  else stdout.write(`${table(columns, rows(), terminalStyle(stdout, env))}\n`);
+  if (name === undefined) stdout.write(`${table(columns, rows(), terminalStyle(stdout, env))}\n`);
+  else stdout.write(`${JSON.stringify(await schemaNamed(name), null, 2)}\n`);
+}
+
+/** Of what people write, not bulkgen: no other program reads it as a document. */
+const modelsFile = "models-file";
+
+/** Throws EarlyExit. */
+async function schemaNamed(name: string): Promise<object> {
+  if (name !== modelsFile) return jsonSchemaOf(known(name));
+  const [{ modelsFileSchema }, { kinds }] = await Promise.all([
+    import("../../serve/models/schema.js"),
+    import("../../serve/kinds.js"),
+  ]);
+  return modelsFileSchema(kinds);
 }
 
 /** Throws EarlyExit. */
 function known(name: string): DocumentName {
   if (Object.hasOwn(documents, name)) return name as DocumentName;
-  const near = nearest(name, Object.keys(documents));
+  const near = nearest(name, [...Object.keys(documents), modelsFile]);
   const hint = near === undefined ? "`bulkgen schema` lists them." : `Did you mean ${near}?`;
   throw new EarlyExit("usage", `there is no document ${JSON.stringify(name)}. ${hint}`);
 }
@@ -33,9 +46,10 @@ const columns = [
 ];
 
 function rows(): Cell[][] {
-  return Object.entries<DocumentDefinition>(documents).map(([name, { what, commands = [] }]) => [
+  const printed = Object.entries<DocumentDefinition>(documents).map(([name, { what, commands = [] }]) => [
     name,
     what,
     commands.join(", "),
   ]);
+  return [...printed, [modelsFile, "a models file in YAML", ""]];
 }

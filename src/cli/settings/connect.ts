@@ -4,6 +4,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Machine } from "../../machine.js";
 import type { SharedFlags } from "../../options/shared.js";
+import type { SandboxModel } from "../../sandbox/catalogue/model.js";
 import { terminalText } from "../../text/terminal.js";
 import { agree, notAgreed } from "../../trust/trust.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "../../workspace/account.js";
@@ -28,7 +29,7 @@ export async function connect(
   workspace: Workspace,
   { manifest, warn }: { manifest?: string; warn?: (line: string) => void } = {},
 ): Promise<Connected> {
-  if (flags.sandbox) return connectSandbox(machine, workspace, manifest);
+  if (flags.sandbox) return connectSandbox(machine, workspace, { manifest, models: flags.models });
   if (flags.models !== undefined) {
     const { connectOwnService } = await import("./own-service.js");
     const file = resolve(machine.cwd, flags.models);
@@ -41,13 +42,14 @@ export async function connect(
 async function connectSandbox(
   { clock, random, cwd, mediaSide }: Machine,
   workspace: Workspace,
-  manifest: string | undefined,
+  { manifest, models }: { manifest: string | undefined; models: string | undefined },
 ): Promise<Connected> {
   const { serveSandbox } = await import("../../sandbox/serve.js");
   const sandbox = await serveSandbox({
     clock,
     random,
     mediaSide,
+    ...(models === undefined ? {} : { models: await playedModels(resolve(cwd, models)) }),
     file: workspace.serviceFile,
     // Paths of local inputs start from the manifest's folder.
     inputRoot: manifest === undefined ? workspace.root : dirname(resolve(cwd, manifest)),
@@ -56,6 +58,15 @@ async function connectSandbox(
     connection: { origin: "sandbox", baseUrl: sandbox.url, key: sandbox.key, sandbox: true },
     close: () => sandbox.close(),
   };
+}
+
+/** The models of a models file, which the sandbox plays: nothing of what the file says is started or asked. */
+async function playedModels(file: string): Promise<SandboxModel[]> {
+  const [{ readModels }, { played }] = await Promise.all([
+    import("./own-service.js"),
+    import("../../sandbox/catalogue/model-file.js"),
+  ]);
+  return played((await readModels(file)).models.map(({ listed }) => listed));
 }
 
 function remote(

@@ -6,6 +6,7 @@ import { keyPrefix } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { ProviderSettings } from "../../providers/provider.js";
+import type { CheckedProvider } from "../../serve/check.js";
 import type { OwnModel } from "../../serve/models/models-file.js";
 import type { RunningService } from "../../serve/serve.js";
 import { takeLock } from "../../store/lock.js";
@@ -20,13 +21,9 @@ import { fileTrouble } from "./file-trouble.js";
 /** The service of a models file, inside the command. */
 
 /** What a models file does on this machine or with this user's keys, each as a value that the user agrees to. */
-export async function modelsValues(
-  file: string,
-  root: string,
-  machine: Pick<Machine, "env">,
-): Promise<FolderValue[]> {
+export async function modelsValues(file: string, machine: Pick<Machine, "env">): Promise<FolderValue[]> {
   const { models } = await readModels(file);
-  const fromFolder = folderEnv(root);
+  const fromFolder = folderEnv(dirname(file));
   const values = models.flatMap((model) => valuesOf(model, file, fromFolder, machine.env));
   return [...new Map(values.map((each) => [`${each.setting} ${each.value}`, each])).values()];
 }
@@ -79,6 +76,29 @@ export async function readModels(file: string) {
   }
 }
 
+/** Each provider of a models file, with whether its programs or its server are there and its key is good. Costs nothing. */
+export async function checkedProviders(file: string, machine: Machine): Promise<CheckedProvider[]> {
+  const [{ OwnService }, { checkProviders }, { kinds }] = await Promise.all([
+    import("../../serve/own-service.js"),
+    import("../../serve/check.js"),
+    import("../../serve/kinds.js"),
+  ]);
+  const { models } = await readModels(file);
+  const { clock, random } = machine;
+  const env = providerEnv(
+    models.map(({ provider }) => provider),
+    dirname(file),
+    machine,
+  );
+  const options = { clock, random, folder: ":memory:", file, kinds, env, onNote: () => {} };
+  const service = await OwnService.open(options, () => "");
+  try {
+    return await checkProviders(service);
+  } finally {
+    await service.close();
+  }
+}
+
 /** The variables of the folder's `.env`. */
 function folderEnv(root: string): Record<string, string | undefined> {
   const path = envFile(root);
@@ -99,7 +119,7 @@ export function providerEnv(
 }
 
 /** The folder of the service's state in a workspace. */
-export function serviceFolder({ serviceFile }: Pick<Workspace, "serviceFile">): string {
+function serviceFolder({ serviceFile }: Pick<Workspace, "serviceFile">): string {
   return join(dirname(serviceFile), "service");
 }
 
@@ -114,10 +134,11 @@ export async function connectOwnService(
   trust: boolean,
 ): Promise<{ connection: ServiceConnection; close(): Promise<void> }> {
   const { root, sharedFolder } = workspace;
-  const values = await modelsValues(file, root, machine);
-  if (trust) agree(sharedFolder, root, values, machine.clock.now());
-  const asked = notAgreed(sharedFolder, root, values);
-  if (asked.length > 0) throw unagreed(root, asked, `bulkgen trust --models ${shellWord(file)}`);
+  const values = await modelsValues(file, machine);
+  const home = dirname(file);
+  if (trust) agree(sharedFolder, home, values, machine.clock.now());
+  const asked = notAgreed(sharedFolder, home, values);
+  if (asked.length > 0) throw unagreed(home, asked, `bulkgen trust --models ${shellWord(file)}`);
   const { key, userId } = identityOf(sharedFolder, root, machine);
   const connection = (baseUrl: string): ServiceConnection => ({
     origin: "models",

@@ -47,7 +47,7 @@ export function flagsTo(workspace: Pick<Workspace, "root">, sandbox: boolean, ma
 }
 
 /** Commands without the flags `--workspace` and `--sandbox`, or of which they mean something else. */
-const placeless = /^bulkgen (init|help|schema|completion|sandbox)\b| --help$/;
+const placeless = /^bulkgen (init|help|schema|completion|sandbox|serve)\b| --help$/;
 
 /** Commands for which a rehearsal is not another place: a schedule says itself what its runs are. */
 const notRehearsed = /^bulkgen (schedule|trust)\b/;

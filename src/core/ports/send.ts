@@ -6,11 +6,13 @@ import type { Endpoint } from "../../api/endpoints.js";
  */
 export interface ApiRequest {
   endpoint: Endpoint;
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "PUT";
   /** Path and query below the base address. */
   path: string;
   /** JSON text of the body. */
   body?: string;
+  /** A file to be sent in place of a body: its path, and its media type. */
+  file?: { path: string; type: string };
   /** The same whenever this request is repeated. */
   repeatKey?: string;
   /** Milliseconds until the answer counts as lost. */

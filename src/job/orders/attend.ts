@@ -101,7 +101,25 @@ class OrderRound {
     const isOwn = run.id === session.settings.run.id;
     const how = { clock, atWork: isOwn ? busy : null };
     const outcome = await this.carryOut(given, (changes) => applyRunOrder(changes, how, run, order));
-    if (isOwn && outcome?.kind === "done") stopFor(session.gate, order.do);
+    if (!isOwn || outcome?.kind !== "done") return;
+    stopFor(session.gate, order.do);
+    const { service, log } = session.ports;
+    if (order.do === "cancel" && service.announced().cancel)
+      void this.stopTasks(run).catch((error: unknown) =>
+        log.warn({ error: String(error) }, "not every task could be stopped at the service"),
+      );
+  }
+
+  /** Asks the service to stop what it has not finished; the polls find out what became of each task. */
+  private async stopTasks({ id }: Run): Promise<void> {
+    const { store, clock, session } = this;
+    for (const item of await store.items(id, ["processing", "overdue"])) {
+      const taskId = (await store.attempt(item.id))?.taskId;
+      if (taskId == null) continue;
+      await session.ports.service.cancelTask(taskId);
+      await store.reschedule(item.id, clock.now());
+    }
+    session.ports.bell.ring();
   }
 
   /**

@@ -3,6 +3,7 @@ import { copyKey } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { BucketError } from "../../bucket/bucket.js";
+import { ServiceError } from "../../client/service.js";
 import { WakeSignal } from "../../clock.js";
 import { asBalance, type Credits, noCredits, plus } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
@@ -10,7 +11,13 @@ import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/quota.js";
 import type { Reason } from "../../core/reason.js";
 import { localInput } from "../../manifest/local-inputs.js";
-import { openPublisher, PublishError, type PublishSettings, publishPlace } from "../../publish/publisher.js";
+import {
+  openPublisher,
+  PublishError,
+  type Publisher,
+  type PublishSettings,
+  publishPlace,
+} from "../../publish/publisher.js";
 import { arrange, Replacements } from "../../run/arrange.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
@@ -216,6 +223,21 @@ function settlingOf(options: Run["options"], lanes: number): RunSettings["settli
 /** How long (s) the service can read an output that is handed on from a bucket. */
 const linkSeconds = 86_400;
 
+/** The service itself, if it takes files as inputs. */
+function atService({ account: { service }, connection }: ExecuteOptions["opened"]): (() => Publisher) | null {
+  if (!service.announced().inputs) return null;
+  return () => ({
+    name: `inputs of ${connection.origin}`,
+    async publish({ path, mime: type }) {
+      try {
+        return await service.putInput({ path, type });
+      } catch (error) {
+        throw error instanceof ServiceError ? new PublishError(error.message) : error;
+      }
+    },
+  });
+}
+
 /** The flags of this execution come before the options of the run, and those before the settings files. */
 function publishPorts(options: ExecuteOptions): PublishPorts | null {
   const { run, opened, environment, clock, publish, interrupt } = options;
@@ -225,7 +247,7 @@ function publishPorts(options: ExecuteOptions): PublishPorts | null {
   const settings = publishPlace(publish, { to, expiresMs });
   const surroundings = { environment, cwd: opened.workspace.root, clock, interrupt };
   return {
-    publisher: settings && (() => openPublisher(settings, surroundings)),
+    publisher: settings ? () => openPublisher(settings, surroundings) : atService(opened),
     localInput: (value) => localInput(folder, value),
     archived: (file) => localInput(jobFolder(run), file),
     async linkTo(name, file) {

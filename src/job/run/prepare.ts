@@ -231,7 +231,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     roomBytes: asked.run.archiveOnly ? null : await roomFor(asked.workspace.outFolder),
     caps: await spendingCaps(asked, isOthers ? null : (unfinished?.id ?? null)),
     repair: asked.reading.repair ?? false,
-    ...(asked.sandbox || place !== null ? { localInputs: inputs } : {}),
+    ...(asked.sandbox || place !== null || account.service.announced().inputs ? { localInputs: inputs } : {}),
     unwritable: unwritableNames(folder),
   };
   for (const problem of publishProblem(manifest)) draft.problem(problem);

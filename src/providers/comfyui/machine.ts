@@ -1,5 +1,6 @@
 import { Pool } from "undici";
 import type { Json } from "../provider.js";
+import type { ObjectInfo } from "./workflow.js";
 
 /** A machine with ComfyUI, as its `server.py` speaks. Each request has a connection of its own and is sent once. */
 
@@ -152,6 +153,11 @@ export class ComfyMachine {
   async has(nodeClass: string, signal: AbortSignal): Promise<boolean> {
     const found = (await this.get(`/object_info/${encodeURIComponent(nodeClass)}`, signal)) as object;
     return Object.hasOwn(found, nodeClass);
+  }
+
+  /** What it says of all its nodes. */
+  async objectInfo(signal: AbortSignal): Promise<ObjectInfo> {
+    return (await this.get("/object_info", signal)) as unknown as ObjectInfo;
   }
 
   /** The address of a finished file, with the headers that a proxy before the machine may want. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type InputType, inputTypes } from "../../api/inputs.js";
 import { type Category, categories } from "../../api/records.js";
-import type { SelectParameter } from "../../service/models/model.js";
+import type { SelectParameter, ServiceModel } from "../../service/models/model.js";
 import { readJson } from "./json-file.js";
 import type { Maker, SandboxModel } from "./model.js";
 
@@ -49,7 +49,7 @@ const modelFile = z.looseObject({ models: z.array(model).min(1) }).superRefine((
 /** The models in the text of a file, in its order. Throws an error that says what is wrong, and where. */
 export function readModelFile(content: string, file: string): SandboxModel[] {
   const written = readJson(content, file, { schema: modelFile, what: "list of models" });
-  return modelFile.parse(written).models.map(playable);
+  return played(modelFile.parse(written).models.map(listedModel));
 }
 
 const taskMs: Readonly<Record<Category, { min: number; max: number }>> = {
@@ -58,21 +58,19 @@ const taskMs: Readonly<Record<Category, { min: number; max: number }>> = {
   audio: { min: 800, max: 2_500 },
 };
 
-function playable(read: z.output<typeof model>): SandboxModel {
+function listedModel(read: z.output<typeof model>): ServiceModel {
   const { model_key: key, model_name: name = key, category, input_type: inputType } = read;
   const parameters = read.parameters.map(playableParameter);
-  const hints = [key, name, ...parameters.map((each) => each.key)].join(" ").toLowerCase();
-  const maker = makers[category](inputType, hints);
-  return {
-    key,
-    name,
-    category,
-    inputType,
-    credits: read.credits_cost,
-    parameters,
-    taskMs: taskMs[category],
-    maker,
-  };
+  return { key, name, category, inputType, credits: read.credits_cost, parameters };
+}
+
+/** Models of another service, with a maker of ours for each: their keys, inputs, parameters and prices stay as they are. */
+export function played(models: readonly ServiceModel[]): SandboxModel[] {
+  return models.map((model) => {
+    const hints = [model.key, model.name, ...model.parameters.map(({ key }) => key)].join(" ").toLowerCase();
+    const { category, inputType } = model;
+    return { ...model, taskMs: taskMs[category], maker: makers[category](inputType, hints) };
+  });
 }
 
 /** A parameter without options takes any value; one without a default takes its first option when nothing is given. */

@@ -11,7 +11,7 @@ import { discard } from "../../service/inputs/fetch.js";
 /** Finished files on disk: fetched whole, checked, and only then called outputs. */
 
 /** The largest file that is taken from a provider, in bytes. */
-export const outputBytesMax = 4 * 1024 * 1024 * 1024;
+const outputBytesMax = 4 * 1024 * 1024 * 1024;
 const idleMs = 60_000;
 const redirectsMax = 5;
 

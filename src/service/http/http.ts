@@ -47,9 +47,12 @@ export interface HttpHandlers {
 export type HttpEnv = { Bindings: Partial<HttpBindings> };
 
 /** HTTP around the world: it reads requests, writes answers and decides nothing. */
-export function httpApp(handlers: HttpHandlers, { anyHost = false } = {}): Hono<HttpEnv> {
+export function httpApp(
+  handlers: HttpHandlers,
+  { anyHost = false, names = [] }: { anyHost?: boolean; names?: readonly string[] } = {},
+): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
-  if (!anyHost) app.use(loopbackOnly);
+  if (!anyHost) app.use(loopbackAnd(names));
   app.get("/files/*", async (context) => {
     const found = await handlers.download(context.req.path, context.req.query());
     if ("path" in found) return sendStored(context, found);
@@ -250,14 +253,19 @@ export function isLoopbackHost(host: string): boolean {
   return loopbackHost.test(host);
 }
 
-/** Answers 421 to a request that names another host. */
-export const loopbackOnly: MiddlewareHandler = async (context, next) => {
-  const host = context.req.header("host") ?? new URL(context.req.url).host;
-  if (isLoopbackHost(host)) return next();
-  const refusal = new ServiceRefusal(421, "HOST_REFUSED", "This sandbox answers on loopback names only.");
-  const { status, headers, body } = written(errorAnswer(refusal));
-  return new Response(body, { status, headers });
-};
+/** Answers 421 to a request that names another host; `names` are those of a proxy in front. */
+function loopbackAnd(names: readonly string[]): MiddlewareHandler {
+  return async (context, next) => {
+    const host = context.req.header("host") ?? new URL(context.req.url).host;
+    if (isLoopbackHost(host) || names.includes(host.replace(/:\d+$/, "").toLowerCase())) return next();
+    const where = names.length === 0 ? "loopback names only" : `loopback names and ${names.join(", ")} only`;
+    const refusal = new ServiceRefusal(421, "HOST_REFUSED", `This service answers on ${where}.`);
+    const { status, headers, body } = written(errorAnswer(refusal));
+    return new Response(body, { status, headers });
+  };
+}
+
+export const loopbackOnly = loopbackAnd([]);
 
 /** The most bytes that a request's line and headers may have together. */
 export const headerBytesMax = 16 * 1024;

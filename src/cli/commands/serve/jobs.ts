@@ -45,11 +45,12 @@ export async function resolveServedJob({
   machine,
 }: Call<ServeResolveFlags, { task: string }>): Promise<undefined> {
   const verdict = verdictOf(flags);
-  const problem = withBooks(flags, machine, {}, (books) =>
-    settleUnknown(books, task, verdict, machine.clock.now()),
-  );
-  if (problem !== null) throw new EarlyExit("usage", problem);
-  machine.stdout.write(`${task}: ${done[verdict.kind]}\n`);
+  const job = withBooks(flags, machine, {}, (books) => {
+    const problem = settleUnknown(books, task, verdict, machine.clock.now());
+    if (problem !== null) throw new EarlyExit("usage", problem);
+    return books.journal.job(task);
+  });
+  if (job) print(flags, machine, "serve-job", view(job), () => `${task}: ${done[verdict.kind]}`);
 }
 
 const done = {

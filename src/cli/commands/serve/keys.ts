@@ -64,14 +64,20 @@ export async function revokeServedKey({
   args: { key },
   machine,
 }: Call<ServeStateFlags, { key: string }>): Promise<undefined> {
-  const { clock, stdout } = machine;
-  const revoked = withBooks(flags, machine, {}, ({ keys }) => keys.revoke(key, clock.now()));
+  const { clock } = machine;
+  const revoked = withBooks(flags, machine, {}, ({ keys }) => {
+    const found = keys
+      .list()
+      .find(({ name, id, revokedAt }) => [name, id].includes(key) && revokedAt === null);
+    if (found) keys.revoke(found.id, clock.now());
+    return keys.list().find(({ id }) => id === found?.id);
+  });
   if (!revoked)
     throw new EarlyExit(
       "usage",
       `there is no valid key ${JSON.stringify(key)}. \`bulkgen serve keys list\` lists them.`,
     );
-  stdout.write(`revoked ${key}\n`);
+  print(flags, machine, "serve-key", listed(revoked), () => `revoked ${key}`);
 }
 
 function listed(key: ListedKey) {

@@ -3,19 +3,20 @@ import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import type { ServeFlags, ServeStateFlags } from "../../../options/serve.js";
-import { checkProviders } from "../../../serve/check.js";
 import { kinds } from "../../../serve/kinds.js";
-import { OwnService } from "../../../serve/own-service.js";
 import { servePage } from "../../../serve/page/serve-page.js";
 import { serveModels } from "../../../serve/serve.js";
 import { isLoopbackHost } from "../../../service/http/http.js";
 import { takeLock } from "../../../store/lock.js";
 import { count } from "../../../text/amounts.js";
+import { shellWord } from "../../../text/shell.js";
 import { table } from "../../../text/table.js";
 import { writeWholeNow } from "../../../whole-file.js";
+import { sharedFolderOf } from "../../../workspace/workspace.js";
+import { agreeToValues } from "../../output/agreement.js";
 import { print } from "../../output/print.js";
 import { fileTrouble } from "../../settings/file-trouble.js";
-import { providerEnv, readModels } from "../../settings/own-service.js";
+import { checkedProviders, modelsValues, providerEnv, readModels } from "../../settings/own-service.js";
 import type { Call } from "../call.js";
 import { servedFolder } from "./state.js";
 
@@ -27,6 +28,7 @@ export async function serve({
 }: Call<ServeFlags, { models?: string }>): Promise<undefined> {
   const file = resolve(machine.cwd, models);
   const read = await readModels(file);
+  await agreeToModels(file, machine);
   const publicUrl = checkedReach(flags);
   const folder = servedFolder(flags, machine, models);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -68,6 +70,7 @@ export async function serve({
     print(flags, machine, "serve", shown, () =>
       [
         `${count(read.models.length, "model")} of ${models} served at ${url}. Press Ctrl-C to stop.`,
+        ...(publicUrl === undefined ? [] : [`  the proxy reaches it at ${running.ownUrl}`]),
         `  page: ${page.link}`,
         ...(key === undefined
           ? ["  keys: bulkgen serve keys create NAME"]
@@ -150,41 +153,28 @@ export async function checkModels({
   machine,
 }: Call<ServeStateFlags, { models?: string }>): Promise<undefined> {
   const file = resolve(machine.cwd, models);
-  const read = await readModels(file);
-  const { clock, random } = machine;
-  const service = await OwnService.open(
-    {
-      clock,
-      random,
-      folder: ":memory:",
-      file,
-      kinds,
-      env: providerEnv(
-        read.models.map(({ provider }) => provider),
-        dirname(file),
-        machine,
-      ),
-      onNote: () => {},
-    },
-    () => "",
+  await agreeToModels(file, machine);
+  const shown = await checkedProviders(file, machine);
+  print(flags, machine, "serve-check", shown, (style) =>
+    table(
+      [
+        { title: "provider" },
+        { title: "kind" },
+        { title: "models", flexible: true },
+        { title: "", flexible: true },
+      ],
+      shown.map((each) => [each.provider, each.kind, each.models.join(", "), each.problem ?? "good"]),
+      style,
+    ),
   );
-  try {
-    const shown = await checkProviders(service);
-    print(flags, machine, "serve-check", shown, (style) =>
-      table(
-        [
-          { title: "provider" },
-          { title: "kind" },
-          { title: "models", flexible: true },
-          { title: "", flexible: true },
-        ],
-        shown.map((each) => [each.provider, each.kind, each.models.join(", "), each.problem ?? "good"]),
-        style,
-      ),
-    );
-    if (shown.some(({ problem }) => problem !== null))
-      throw new EarlyExit("usage", "not every model can be used; see above");
-  } finally {
-    await service.close();
-  }
+  if (shown.some(({ problem }) => problem !== null))
+    throw new EarlyExit("usage", "not every model can be used; see above");
+}
+
+/** Asks for what the file does with keys and programs, once. Throws EarlyExit for a no, and if nobody can be asked. */
+async function agreeToModels(file: string, machine: Machine): Promise<void> {
+  const root = dirname(file);
+  const place = { root, sharedFolder: sharedFolderOf(machine.env) };
+  const command = `bulkgen trust --models ${shellWord(file)}`;
+  await agreeToValues(await modelsValues(file, machine), place, machine, command);
 }

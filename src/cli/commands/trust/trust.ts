@@ -57,12 +57,14 @@ export async function trust({
   const ofModels =
     flags.models === undefined || flags.sandbox
       ? []
-      : await modelsValues(resolve(machine.cwd, flags.models), root, machine);
-  const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest, ...ofModels];
+      : await modelsValues(resolve(machine.cwd, flags.models), machine);
+  const modelsFolder = dirname(resolve(machine.cwd, flags.models ?? ""));
+  const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest];
   const address = flags.sandbox || flags.models !== undefined ? [] : addressToAgree(settings, workspace);
   const asked = [
     ...notAgreed(sharedFolder, dirname(planPath), places),
     ...notAgreed(sharedFolder, root, ofFolder),
+    ...notAgreed(sharedFolder, modelsFolder, ofModels),
     ...address,
   ];
   if (asked.length === 0) {
@@ -73,6 +75,7 @@ export async function trust({
   const now = machine.clock.now();
   agree(sharedFolder, dirname(planPath), places, now);
   agree(sharedFolder, root, [...ofFolder, ...address], now);
+  agree(sharedFolder, modelsFolder, ofModels, now);
   const [{ value } = { value: "" }] = address;
   if (settings.key && value !== "") useKey(sharedFolder, fingerprint(settings.key.value.trim()), value);
   stdout.write(`agreed to ${count(asked.length, "value")} of ${terminalText(root)}\n`);
