@@ -109,6 +109,19 @@ describe("the page of a served models file", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("asks the providers of models that came into the file while it is open", async () => {
+    await open();
+    await row("hero", "Models").getByText("good").waitFor();
+    place.rewrite(`
+models:
+  - { key: draw, provider: { kind: command }, category: image, command: [no-such-program, --, "{{ prompt }}"] }
+`);
+    await place.until(() => place.service.served.models.length === 1);
+    await row("draw", "Models").getByText("no-such-program").waitFor();
+    expect(await row("hero", "Models").count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
   it("makes a key with budgets that is shown once, and revokes it", async () => {
     await open();
     await page.getByLabel("Plan").selectOption("Starter");

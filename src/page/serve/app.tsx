@@ -56,7 +56,6 @@ export function App() {
   };
   useEffect(() => {
     void load(true);
-    void askProviders();
     // A page that the browser keeps must not show a new key a second time.
     const forget = () => setMade(null);
     addEventListener("pagehide", forget);
@@ -67,6 +66,12 @@ export function App() {
     () => (times === 0 || isOver ? undefined : after(refreshMs, () => void load(times % spendEvery === 0))),
     [times, isOver],
   );
+
+  // The models file may change while it is served.
+  const served = standing?.models.map(({ key, provider, kind }) => [key, provider, kind]);
+  useEffect(() => {
+    if (served !== undefined) void askProviders();
+  }, [JSON.stringify(served)]);
 
   if (standing === null || isOver) return <Notice trouble={trouble} />;
   /** Does what is asked for, and shows why not, and how the service then stands. Tells whether it was done. */
