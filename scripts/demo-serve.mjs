@@ -49,6 +49,8 @@ function isInstalled(program) {
 const hasVoice = isInstalled("espeak-ng");
 if (!hasVoice) console.log("espeak-ng is not installed, so the two voices are left out.");
 
+// A models file may come from somebody else, so what it starts or sends is agreed to first.
+await start(["trust", "--models", "models.yaml", "--yes"]).ended;
 let served;
 try {
   const url = await new Promise((resolve, reject) => {

@@ -14,6 +14,9 @@ const groups = [
   [
     "Use",
     [
+      "models",
+      "local-models",
+      "serve",
       "manifests",
       "money-and-quota",
       "operations",

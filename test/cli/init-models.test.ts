@@ -135,6 +135,21 @@ describe("init --provider with a vendor", () => {
     expect(read("later/.env")).toContain("\n# OPENAI_API_KEY=\n");
   });
 
+  test("a server of one's own that speaks OpenAI's API needs no key", async () => {
+    const made = await run(at, [
+      "init",
+      "set",
+      "--provider",
+      "openai",
+      "--base-url",
+      "http://127.0.0.1:1/v1",
+    ]);
+    expect(made, made.stderr).toMatchObject({ code: 0 });
+    expect(made.stdout).toContain("write those of http://127.0.0.1:1/v1 in their place");
+    const planned = await run(at, ["plan", "jobs/first.csv"], { cwd: join(at.folder, "set") });
+    expect(planned, planned.stderr).toMatchObject({ code: 0 });
+  });
+
   test("plain init offers it on a terminal", async () => {
     const asking = started(at, ["init", "set"], { keyboard: true, columns: 100 });
     await asking.prints(/Which service is this workspace for/);
@@ -240,6 +255,19 @@ describe("init --provider comfyui", () => {
       4: { inputs: { ckpt_name: "v1-5-pruned-emaonly.safetensors" } },
       6: { inputs: { text: expect.stringContaining("teapot") } },
     });
+  });
+
+  test("asks for the workflow on a terminal", async () => {
+    const { address } = await comfyUi();
+    const asking = started(at, ["init", "set", "--provider", "comfyui", "--base-url", address], {
+      keyboard: true,
+      columns: 100,
+    });
+    await asking.prints(/The workflow's file/);
+    asking.type(`${workflows}text-to-image.json\r`);
+    const ended = await asking.ended;
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    expect(modelsOf("set").models[0].bind.prompt).toBe("6.text");
   });
 
   test.each(["flux.json", "controlnet.json", "image-to-image.json", "image-to-video.json"])(

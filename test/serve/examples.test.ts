@@ -5,6 +5,7 @@ import { parse } from "csv-parse/sync";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { kinds } from "../../src/serve/kinds.js";
+import { readModelsFile } from "../../src/serve/models/models-file.js";
 import { BflUpstream } from "../upstreams/bfl.js";
 import { ComfyUi } from "../upstreams/comfyui.js";
 import { ElevenLabsUpstream } from "../upstreams/elevenlabs.js";
@@ -76,6 +77,21 @@ test("there is an example of every kind of provider", () => {
   );
   const shown = new Set(texts.map((text) => /^ +kind: (\w+)$/m.exec(text)?.[1]));
   expect([...shown].toSorted()).toEqual(kinds.map(({ name }) => name).toSorted());
+});
+
+test("the models files of docs/models.md are read without a mistake", async () => {
+  const page = readFileSync(new URL("../../docs/models.md", import.meta.url), "utf8");
+  const shown = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text);
+  expect(shown).toHaveLength(4);
+  const { folder } = new Place("");
+  cpSync(
+    join(examples, "comfyui", "flows", "text-to-image.json"),
+    join(folder, "flows", "portrait_api.json"),
+  );
+  for (const text of shown) {
+    const { models } = await readModelsFile(text, { file: "models.yaml", folder, kinds });
+    expect(models).toHaveLength(1);
+  }
 });
 
 describe.each(readdirSync(examples))("examples/models/%s", (name) => {

@@ -57,6 +57,11 @@ export async function initOwnModels(
   const isMissing = key !== null && key.value === null;
   const notes = [
     ...starter.notes,
+    ...(flags.baseUrl !== undefined && vendors[name] !== undefined
+      ? [
+          `${modelsName} names the models and prices of ${vendors[name].title}: write those of ${flags.baseUrl} in their place`,
+        ]
+      : []),
     ...mistakes,
     ...(vendors[name]?.untried && !isMissing
       ? [`the key was not tried, because each request to ${vendors[name].title} may cost something`]
