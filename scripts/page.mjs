@@ -27,6 +27,7 @@ const pages = [
   { name: "gallery", base: "./", own: inline },
   { name: "reference", base: "/docs/", own: {} },
   { name: "service", base: "/dashboard/", own: {} },
+  { name: "serve", base: "/dashboard/", own: {} },
 ];
 
 for (const { name, base, own } of pages) {

@@ -58,6 +58,7 @@ export const sandbox = z.strictObject({
 export const served = z.strictObject({
   url: text("the service's address"),
   key: text("the first key, which is shown only once; absent if there are keys already").optional(),
+  page: text("the address of its page, with its token, for a browser on this machine"),
 });
 
 export const newServedKey = z.strictObject({

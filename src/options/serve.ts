@@ -40,7 +40,7 @@ export const serveFlags = {
     "the https address at which a proxy on this host or network passes requests on to this one",
     anyText,
   ),
-  json: toggle("print {url, key} on one line once it listens"),
+  json: toggle("print {url, key, page} on one line once it listens"),
   ...stateFlag,
 };
 export type ServeFlags = FlagsOf<typeof serveFlags>;

@@ -1,6 +1,8 @@
 import { isKeyForm, keyPrefix } from "../api/key.js";
 import type { PlanName } from "../api/plans.js";
 import type { Random } from "../clock.js";
+import { AdminProblem } from "../service/admin/accounts.js";
+import { checkedName } from "../service/admin/keys.js";
 import { creditsPerMonth } from "../service/state/default-account.js";
 import type { SqliteState } from "../service/state/sqlite-state.js";
 import { fromMicro, keyHash, periodMs, toMicro } from "../service/state/state.js";
@@ -56,6 +58,14 @@ export class ServedKeys {
     private readonly random: Random,
   ) {
     state.db.exec(schema);
+  }
+
+  /** The name for a new key, without spaces around it. Throws AdminProblem if no key may be called that, or a good one is. */
+  freeName(wished: string): string {
+    const name = checkedName(wished);
+    if (this.list().some((known) => known.name === name && known.revokedAt === null))
+      throw new AdminProblem(`there is a key ${JSON.stringify(name)} already; choose another name`);
+    return name;
   }
 
   /** Makes a key and returns it: it is told only now. */

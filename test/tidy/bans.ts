@@ -74,7 +74,7 @@ const sqlClock =
 
 /** The service and the sandbox have the connections of a service. */
 function isAside(path: string): boolean {
-  return /^src\/(service|sandbox)\//.test(path) || path === "src/serve/serve.ts";
+  return /^src\/(service|sandbox)\//.test(path) || /^src\/serve\/(serve|page\/serve-page)\.ts$/.test(path);
 }
 
 export function checkBans(files: readonly SourceFile[]): Finding[] {

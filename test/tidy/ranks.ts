@@ -53,7 +53,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   job: ["paid", "orders", "run"],
   upkeep: ["rebuild", "doctor", "archive"],
   report: [".", "gallery"],
-  page: ["parts", "gallery", "dashboard", "reference", "service"],
+  page: ["parts", "gallery", "dashboard", "reference", "service", "serve"],
   cli: ["settings", "output", "commands", "."],
   service: [
     "models",
@@ -70,7 +70,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   ],
   sandbox: ["catalogue", "faults", "studio", "."],
   providers: [".", "http", "comfyui", "command", "template"],
-  serve: ["models", "works", "."],
+  serve: ["models", "works", ".", "page"],
 };
 
 /**

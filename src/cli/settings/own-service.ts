@@ -6,6 +6,7 @@ import { keyPrefix } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { ProviderSettings } from "../../providers/provider.js";
+import type { CheckedProvider } from "../../serve/check.js";
 import type { OwnModel } from "../../serve/models/models-file.js";
 import type { RunningService } from "../../serve/serve.js";
 import { takeLock } from "../../store/lock.js";
@@ -75,18 +76,11 @@ export async function readModels(file: string) {
   }
 }
 
-export interface CheckedProvider {
-  provider: string;
-  kind: string;
-  models: string[];
-  /** What is wrong, as one sentence; null if nothing. */
-  problem: string | null;
-}
-
 /** Each provider of a models file, with whether its programs or its server are there and its key is good. Costs nothing. */
 export async function checkedProviders(file: string, machine: Machine): Promise<CheckedProvider[]> {
-  const [{ OwnService }, { kinds }] = await Promise.all([
+  const [{ OwnService }, { checkProviders }, { kinds }] = await Promise.all([
     import("../../serve/own-service.js"),
+    import("../../serve/check.js"),
     import("../../serve/kinds.js"),
   ]);
   const { models } = await readModels(file);
@@ -99,21 +93,7 @@ export async function checkedProviders(file: string, machine: Machine): Promise<
   const options = { clock, random, folder: ":memory:", file, kinds, env, onNote: () => {} };
   const service = await OwnService.open(options, () => "");
   try {
-    const names = [...new Set(models.map(({ provider }) => provider.name))];
-    return await Promise.all(
-      names.map(async (name) => {
-        const own = models.filter(({ provider }) => provider.name === name);
-        const told = own.map(({ settings }) => settings);
-        const [{ provider } = { provider: null }] = own;
-        if (provider === null) throw new Error(`no model of ${name}`);
-        const kind = kinds.find((each) => each.name === provider.kind);
-        const problem =
-          kind?.needsKey && service.works.keyOf(provider) === null
-            ? `there is no key: set ${provider.keyEnv ?? provider.keyFile}`
-            : await service.works.check(provider, told);
-        return { provider: name, kind: provider.kind, models: told.map(({ key }) => key), problem };
-      }),
-    );
+    return await checkProviders(service);
   } finally {
     await service.close();
   }

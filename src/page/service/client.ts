@@ -14,20 +14,26 @@ export class RefusedRequest extends Error {
   }
 }
 
-/** The account that the page's address names, or the sandbox's own. Throws RefusedRequest, or what fetch throws. */
-export async function getAccount(): Promise<AccountAnswer> {
-  return answerOf(await request(`/dashboard/api/account${location.search}`, {}));
+/** What a page at /dashboard is told at an address below `api/`. Throws RefusedRequest, or what fetch throws. */
+export async function get<T>(path: string): Promise<T> {
+  return answerOf(await request(`/dashboard/api/${path}`, {}));
 }
 
-/** Asks for a change of an account. Throws RefusedRequest, or what fetch throws. */
-export async function change<T>(
-  path: string,
-  answer: AccountAnswer,
-  fields: { name?: string } = {},
-): Promise<T> {
-  const headers = { "Content-Type": "application/json", "X-Form-Token": answer.formToken };
-  const body = JSON.stringify({ user: answer.account.id, ...fields });
+/** Asks for a change. Throws RefusedRequest, or what fetch throws. */
+export async function post<T>(path: string, formToken: string, fields: object): Promise<T> {
+  const headers = { "Content-Type": "application/json", "X-Form-Token": formToken };
+  const body = JSON.stringify(fields);
   return answerOf(await request(`/dashboard/api/${path}`, { method: "POST", headers, body }));
+}
+
+/** The account that the page's address names, or the sandbox's own. Throws as `get` does. */
+export function getAccount(): Promise<AccountAnswer> {
+  return get(`account${location.search}`);
+}
+
+/** Asks for a change of an account. Throws as `post` does. */
+export function change<T>(path: string, answer: AccountAnswer, fields: { name?: string } = {}): Promise<T> {
+  return post(path, answer.formToken, { user: answer.account.id, ...fields });
 }
 
 async function answerOf<T>(response: Response): Promise<T> {

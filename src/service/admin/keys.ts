@@ -61,7 +61,8 @@ export function revokeKey(desk: Desk, accountId: string, idOrName: string): KeyL
   });
 }
 
-function checkedName(wished: string): string {
+/** The name without spaces around it. Throws AdminProblem if no key may be called that. */
+export function checkedName(wished: string): string {
   const name = wished.trim();
   if (name === "") throw new AdminProblem("a key needs a name, such as nightly");
   if ([...name].length > nameLettersMax) {

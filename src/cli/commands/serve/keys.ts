@@ -1,6 +1,7 @@
 import { EarlyExit } from "../../../core/exit.js";
 import type { ServeKeyFlags, ServeStateFlags } from "../../../options/serve.js";
-import type { ListedKey } from "../../../serve/keys.js";
+import type { ListedKey, ServedKeys } from "../../../serve/keys.js";
+import { AdminProblem } from "../../../service/admin/accounts.js";
 import { table } from "../../../text/table.js";
 import { print } from "../../output/print.js";
 import type { Call } from "../call.js";
@@ -8,17 +9,24 @@ import { withBooks } from "./state.js";
 
 export async function createServedKey({
   flags,
-  args: { name },
+  args: { name: wished },
   machine,
 }: Call<ServeKeyFlags, { name: string }>): Promise<undefined> {
   const { plan, credits = null, creditsPerMonth: perMonth = null, creditsPerDay: perDay = null } = flags;
-  const key = withBooks(flags, machine, { make: true }, ({ keys }) => {
-    if (keys.list().some((known) => known.name === name && known.revokedAt === null))
-      throw new EarlyExit("usage", `there is a key ${JSON.stringify(name)} already. Choose another name.`);
-    return keys.create({ name, plan, credits, perMonth, perDay }, machine.clock.now());
+  const { name, key } = withBooks(flags, machine, { make: true }, ({ keys }) => {
+    const name = freeName(keys, wished);
+    return { name, key: keys.create({ name, plan, credits, perMonth, perDay }, machine.clock.now()) };
   });
   if (!flags.json) machine.stderr.write(`key ${JSON.stringify(name)}; it is shown only this once:\n`);
   print(flags, machine, "serve-new-key", { name, key }, () => key);
+}
+
+function freeName(keys: ServedKeys, wished: string): string {
+  try {
+    return keys.freeName(wished);
+  } catch (error) {
+    throw error instanceof AdminProblem ? new EarlyExit("usage", error.message) : error;
+  }
 }
 
 export async function listServedKeys({ flags, machine }: Call<ServeStateFlags>): Promise<undefined> {

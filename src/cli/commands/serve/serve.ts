@@ -4,6 +4,7 @@ import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import type { ServeFlags, ServeStateFlags } from "../../../options/serve.js";
 import { kinds } from "../../../serve/kinds.js";
+import { servePage } from "../../../serve/page/serve-page.js";
 import { serveModels } from "../../../serve/serve.js";
 import { isLoopbackHost } from "../../../service/http/http.js";
 import { takeLock } from "../../../store/lock.js";
@@ -63,12 +64,14 @@ export async function serve({
     const key = isNew
       ? keys.create({ name: "first", plan: "Pro", credits: null, perMonth: null, perDay: null }, clock.now())
       : undefined;
-    const { url } = running;
-    const shown: { url: string; key?: string | undefined } = { url, key };
+    const { url, service } = running;
+    const page = await servePage({ service, clock, random, url });
+    const shown: { url: string; key?: string | undefined; page: string } = { url, key, page: page.link };
     print(flags, machine, "serve", shown, () =>
       [
         `${count(read.models.length, "model")} of ${models} served at ${url}. Press Ctrl-C to stop.`,
         ...(publicUrl === undefined ? [] : [`  the proxy reaches it at ${running.ownUrl}`]),
+        `  page: ${page.link}`,
         ...(key === undefined
           ? ["  keys: bulkgen serve keys create NAME"]
           : [`  export BULKGEN_BASE_URL=${url}`, `  export BULKGEN_API_KEY=${key}   (shown only this once)`]),
@@ -85,6 +88,7 @@ export async function serve({
         })
         .addEventListener("abort", () => done(), { once: true }),
     );
+    await page.close();
     await running.close();
   } finally {
     rmSync(addressFile, { force: true });
