@@ -204,6 +204,20 @@ describe("init --provider with a vendor", () => {
 });
 
 describe("init --provider with what is here", () => {
+  test("leaves a first sheet for other models alone, and writes one of its own; said again, it makes nothing", async () => {
+    await run(at, ["init", "--sandbox"]);
+    const before = read("jobs/first.csv");
+    const env = { BULKGEN_BASE_URL: "https://service.example" };
+    const made = await run(at, ["init", "--provider", "template"], { env });
+    expect(made.stdout).toContain("\n  bulkgen run jobs/template.csv ");
+    expect(made.stdout).toContain("BULKGEN_BASE_URL of the environment goes before these models");
+    expect(read("jobs/first.csv")).toBe(before);
+    expect(await run(at, ["plan", "jobs/template.csv"])).toMatchObject({ code: 0 });
+    const again = await run(at, ["init", "--provider", "template"]);
+    expect(again.stdout).not.toMatch(/^(made|added)/m);
+    expect(again.stdout).toContain("\n  bulkgen run jobs/template.csv ");
+  });
+
   test.each(["command", "template"])("%s: needs no key, and its first sheet runs", async (name) => {
     const made = await run(at, ["init", "set", "--provider", name]);
     expect(made, made.stderr).toMatchObject({ code: 0, stderr: "" });

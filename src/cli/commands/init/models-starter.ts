@@ -79,7 +79,7 @@ export async function workflowStarter(
   };
   if (inspected.model.input !== "text")
     notes.push(
-      `write the address of your own input (https://…) into ${firstJob} in place of ${inputAddress(inspected)}`,
+      `write the address of your own input (https://…) into the sheet in place of ${inputAddress(inspected)}`,
     );
   return { files: withSchema(files), notes };
 }
