@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { filesWith, newPlace, type Place, run, started } from "../e2e/command.js";
 import { afterwards } from "../serve/place.js";
-import { ComfyUi } from "../upstreams/comfyui.js";
+import { ComfyUi, pixel } from "../upstreams/comfyui.js";
 import { ElevenLabsUpstream } from "../upstreams/elevenlabs.js";
 import { FalUpstream } from "../upstreams/fal.js";
 import { GeminiUpstream } from "../upstreams/gemini.js";
@@ -204,6 +204,20 @@ describe("init --provider with a vendor", () => {
 });
 
 describe("init --provider with what is here", () => {
+  test("leaves a first sheet for other models alone, and writes one of its own; said again, it makes nothing", async () => {
+    await run(at, ["init", "--sandbox"]);
+    const before = read("jobs/first.csv");
+    const env = { BULKGEN_BASE_URL: "https://service.example" };
+    const made = await run(at, ["init", "--provider", "template"], { env });
+    expect(made.stdout).toContain("\n  bulkgen run jobs/template.csv ");
+    expect(made.stdout).toContain("BULKGEN_BASE_URL of the environment goes before these models");
+    expect(read("jobs/first.csv")).toBe(before);
+    expect(await run(at, ["plan", "jobs/template.csv"])).toMatchObject({ code: 0 });
+    const again = await run(at, ["init", "--provider", "template"]);
+    expect(again.stdout).not.toMatch(/^(made|added)/m);
+    expect(again.stdout).toContain("\n  bulkgen run jobs/template.csv ");
+  });
+
   test.each(["command", "template"])("%s: needs no key, and its first sheet runs", async (name) => {
     const made = await run(at, ["init", "set", "--provider", name]);
     expect(made, made.stderr).toMatchObject({ code: 0, stderr: "" });
@@ -255,6 +269,18 @@ describe("init --provider comfyui", () => {
       4: { inputs: { ckpt_name: "v1-5-pruned-emaonly.safetensors" } },
       6: { inputs: { text: expect.stringContaining("teapot") } },
     });
+  });
+
+  test("a workflow with a picture as its input has a sheet that names one beside it", async () => {
+    const machine = await comfyUi();
+    const made = await initWith("image-to-image.json", machine.address);
+    expect(made.stdout).toContain(
+      "note   the sheet names picture.png as its input: put one beside the sheet",
+    );
+    at.write("set/jobs/picture.png", pixel);
+    const ended = await run(at, ["run", "jobs/first.csv", "--yes"], { cwd: join(at.folder, "set") });
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    expect([...machine.uploads.values()]).toEqual([pixel]);
   });
 
   test("asks for the workflow on a terminal", async () => {

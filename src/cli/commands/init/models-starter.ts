@@ -78,9 +78,7 @@ export async function workflowStarter(
     ...(isInside ? {} : { [name]: text }),
   };
   if (inspected.model.input !== "text")
-    notes.push(
-      `write the address of your own input (https://…) into ${firstJob} in place of ${inputAddress(inspected)}`,
-    );
+    notes.push(`the sheet names ${inputName(inspected)} as its input: put one beside the sheet`);
   return { files: withSchema(files), notes };
 }
 
@@ -127,8 +125,8 @@ function listsInOneLine(document: Document): void {
   });
 }
 
-function inputAddress({ model }: InspectedWorkflow): string {
-  return `https://example.com/${model.input === "video" ? "clip.mp4" : "picture.png"}`;
+function inputName({ model }: InspectedWorkflow): string {
+  return model.input === "video" ? "clip.mp4" : "picture.png";
 }
 
 function sheetOf(inspected: InspectedWorkflow): string {
@@ -140,7 +138,7 @@ function sheetOf(inspected: InspectedWorkflow): string {
     ...(input === "text" || input === "text+image" ? ([["prompt", prompt]] as [string, string][]) : []),
     ...(input === "text"
       ? []
-      : ([[input === "video" ? "video_url" : "image_url", inputAddress(inspected)]] as [string, string][])),
+      : ([[input === "video" ? "video_url" : "image_url", inputName(inspected)]] as [string, string][])),
   ];
   return `${columns.map(([name]) => name).join(",")}\n${columns.map(([, value]) => value).join(",")}\n`;
 }

@@ -43,13 +43,14 @@ export async function initOwnModels(
   const terminal = stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr, signal } : null;
   checkFlags(name, flags);
   const starter = await starterOf(name, flags, folder, { machine, terminal });
+  const sheet = sheetName(name, folder);
   const key = await keyFor(name, flags, folder, { machine, terminal });
   if (key !== null && key.value !== null) await tryKey(starter, key.value, machine);
   const started = await namingFile(folder, () =>
     makeStarter({
       folder,
       settings: key === null ? null : providerEnvText(key.variable, key.title, key.page, key.toWrite),
-      files: { ...starter.files, [configName]: `models: ${modelsName}\n` },
+      files: { ...renamed(starter.files, firstJob, sheet), [configName]: `models: ${modelsName}\n` },
     }),
   );
   const mistakes = started.made.includes(modelsName) ? await agreeToOwn(folder, machine) : [];
@@ -72,6 +73,9 @@ export async function initOwnModels(
     ...(key?.from === "environment"
       ? [`${key.variable} of the environment is used; .env has no copy of it`]
       : []),
+    ...(machine.env["BULKGEN_BASE_URL"]
+      ? ["BULKGEN_BASE_URL of the environment goes before these models: unset it to use them"]
+      : []),
     ...(wasKept(configName) ? [`${configName} existed: add "models: ${modelsName}" to it yourself`] : []),
     ...(wasKept(modelsName) ? [`${modelsName} existed, and has no model of ${name} unless you add it`] : []),
   ];
@@ -80,8 +84,8 @@ export async function initOwnModels(
     ...(isMissing
       ? []
       : [["bulkgen serve check", "check key, programs and servers; costs nothing"] as [string, string]]),
-    [`bulkgen plan ${firstJob}`, "check the sheet and its price"],
-    [`bulkgen run ${firstJob}`, "make it"],
+    [`bulkgen plan ${sheet}`, "check the sheet and its price"],
+    [`bulkgen run ${sheet}`, "make it"],
     ["bulkgen gallery", "look at it"],
   ];
   const lines = [
@@ -91,6 +95,17 @@ export async function initOwnModels(
     ...stepsText(relative(cwd, folder), steps),
   ];
   stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** A sheet that was there is for other models; it is left alone. */
+function sheetName(name: StarterName, folder: string): string {
+  const isThere = (file: string) => existsSync(join(folder, file));
+  const own = `jobs/${name}.csv`;
+  return isThere(firstJob) && (isThere(own) || !isThere(modelsName)) ? own : firstJob;
+}
+
+function renamed(files: Readonly<Record<string, string>>, from: string, to: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(files).map(([name, text]) => [name === from ? to : name, text]));
 }
 
 function checkFlags(name: StarterName, { workflow, apiKeyFile, baseUrl }: Flags): void {
