@@ -249,7 +249,7 @@ describe("a person's word on an unknown job", () => {
     expect(upstream.times("a kite")).toBe(2);
   });
 
-  test("found has the provider asked for that name", async () => {
+  test("found puts the provider's name for it on record, and nothing is sent again", async () => {
     const { place, upstream, page } = await open();
     const id = await unknownJob(place, upstream);
     expect(await page.resolve(id, { kind: "found", ref: " gen-42 " })).toEqual({});

@@ -10,16 +10,10 @@ export function price(amount: number, credit: ServedStanding["credit"]): string 
 /** `€0.16`; null if the models file does not say what a credit is worth. */
 export function money(amount: number, credit: ServedStanding["credit"]): string | null {
   if (credit === null) return null;
-  const { value, currency } = credit;
-  const format = new Intl.NumberFormat("en-US", {
-    style: "currency",
-    currency,
-    maximumSignificantDigits: 15,
-  });
-  const worth = amount * value;
+  const worth = amount * credit.value;
   // Below a hundredth, two decimals would say that it costs nothing.
-  const isSmall = worth > 0 && worth < 0.01;
-  return isSmall
-    ? format.format(Number(worth.toPrecision(2)))
-    : new Intl.NumberFormat("en-US", { style: "currency", currency }).format(worth);
+  const digits = worth > 0 && worth < 0.01 ? { maximumSignificantDigits: 2 } : {};
+  return new Intl.NumberFormat("en-US", { style: "currency", currency: credit.currency, ...digits }).format(
+    worth,
+  );
 }
