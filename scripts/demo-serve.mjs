@@ -52,6 +52,8 @@ if (!hasVoice) console.log("espeak-ng is not installed, so the two voices are le
 // A models file may come from somebody else, so what it starts or sends is agreed to first.
 await start(["trust", "--models", "models.yaml", "--yes"]).ended;
 let served;
+// Also when nobody reads the output any more.
+process.on("exit", () => served?.child.kill("SIGTERM"));
 try {
   const url = await new Promise((resolve, reject) => {
     let text = "";
