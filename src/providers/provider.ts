@@ -129,6 +129,8 @@ export interface Provider {
   poll?(resume: Json, signal: AbortSignal): Promise<Done | Running>;
   /** What became of a submit without an answer; null if the provider certainly never got it. Throws if nobody can tell (yet). */
   find?(job: ProviderJob, signal: AbortSignal, sent: Sent): Promise<Accepted | null>;
+  /** A job by the name that a person has found at the provider. Throws with a sentence if it cannot be asked for by a name. */
+  named?(job: ProviderJob, ref: string, signal: AbortSignal): Promise<Accepted>;
   /** Asks the provider to stop; `billed` is null if it does not say. */
   cancel?(resume: Json, signal: AbortSignal): Promise<{ billed: boolean | null }>;
   /**

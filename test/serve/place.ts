@@ -141,7 +141,8 @@ export class Place {
       await rest(1);
       this.clock.advance(stepMs);
     }
-    throw new Error(`it never came to that; notes: ${this.notes.join("; ")}`);
+    const jobs = this.service.journal.open().map(({ stage, note }) => `${stage} ${note ?? ""}`);
+    throw new Error(`it never came to that; jobs: ${jobs.join("; ")}; notes: ${this.notes.join("; ")}`);
   }
 
   /** The task when it is no longer processing. */

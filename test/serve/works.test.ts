@@ -106,6 +106,38 @@ test("a person may have an unknown job sent again", async () => {
   expect(upstream.times("a kite")).toBe(2);
 });
 
+test("a job that a person has found is followed by its name where the provider can be asked; else it is in doubt again", async () => {
+  const upstream = await new ReplicateUpstream().start();
+  afterwards(() => upstream.stop());
+  const { key } = upstream as unknown as { key: string };
+  const models = `
+providers: { vendor: { kind: replicate, base_url: "${upstream.url}", key_env: KEY } }
+models:
+  - { key: clip, provider: vendor, category: image, credits: 5, request: { model: acme/painter } }
+`;
+  const place = await new Place(models, { env: { KEY: key } }).open();
+  upstream.next("submit", { after: "drop" });
+  upstream.next("list", ...Array.from({ length: 500 }, () => ({ status: 503 })));
+  const id = await place.generate({ model: "clip", prompt: "a kite" });
+  await place.until(() => place.stage(id) === "unknown");
+  const found = { kind: "found", ref: upstream.books[0]?.id ?? "" } as const;
+  expect(settleUnknown(place.service, id, found, place.clock.now())).toBeNull();
+  expect(await place.finished(id)).toMatchObject({ status: "completed" });
+  expect(upstream.times("a kite")).toBe(1);
+
+  const vendor = await openAi();
+  const other = await new Place(pictures(vendor)).open();
+  vendor.next("submit", { after: "drop" });
+  const lost = await other.generate({ model: "hero", prompt: "a boat" });
+  await other.until(() => other.stage(lost) === "unknown");
+  expect(settleUnknown(other.service, lost, { kind: "found", ref: "x" }, other.clock.now())).toBeNull();
+  await other.until(async () =>
+    String((await other.task(lost)).note).includes("cannot be followed by the name x"),
+  );
+  expect(settleUnknown(other.service, lost, { kind: "failed" }, other.clock.now())).toBeNull();
+  expect(vendor.times("a boat")).toBe(1);
+});
+
 test("a vendor that says later is waited for, and the job is sent once in the end", async () => {
   const upstream = await openAi();
   const place = await new Place(pictures(upstream)).open();

@@ -112,6 +112,12 @@ export class ComfyJobs implements Provider {
     return null;
   }
 
+  async named(_: ProviderJob, ref: string, signal: AbortSignal): Promise<Accepted> {
+    const found = await this.find({ id: ref }, signal);
+    if (found === null) throw new Error("no machine knows a job of that id");
+    return found;
+  }
+
   async cancel(resume: Json, signal: AbortSignal): Promise<{ billed: boolean | null }> {
     const { address, id } = resume as unknown as Resume;
     const machine = this.machineAt(address);

@@ -475,6 +475,31 @@ export class HttpProvider implements Provider {
     };
   }
 
+  async named(job: ProviderJob, ref: string): Promise<Accepted> {
+    const { model, question, part } = await this.prepared(job);
+    const { poll } = model;
+    const nothing: AnswerWithJson = { status: 200, headers: {}, body: Buffer.alloc(0), json: null };
+    const get =
+      poll?.get === undefined ? null : this.addressIn(poll.get, nothing, { ref }, question.url.href);
+    if (!poll || get === null)
+      throw new Error(`${this.settings.name} tells only with its answer where a job can be asked for`);
+    return {
+      ref,
+      resume: this.resume({
+        ref,
+        origin: question.url.origin,
+        get,
+        result: null,
+        cancel: null,
+        poll,
+        cancelPart: null,
+        error: model.error ?? null,
+        headers: part.headers ?? {},
+        cost: null,
+      }),
+    };
+  }
+
   private noKey(): string {
     const { name, keyEnv, keyFile } = this.settings;
     const remedy = keyFile === null ? `set ${keyEnv ?? "key_env"}` : "its key_file is missing or empty";

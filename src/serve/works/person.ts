@@ -12,7 +12,7 @@ export type PersonsWord =
 
 /**
  * Puts a person's word on record. A service that runs sees it within a few seconds; another one when it starts. Returns what is
- * wrong, or null. `resumeOf` makes what the provider is asked with from its name for the job; null if it has none.
+ * wrong, or null.
  */
 export function settleUnknown(
   { state, journal }: { state: SqliteState; journal: Journal },
@@ -30,7 +30,8 @@ export function settleUnknown(
       journal.update(taskId, {
         stage: "accepted",
         ref: verdict.ref,
-        resume: { ref: verdict.ref },
+        // The provider is asked what belongs to the name.
+        resume: null,
         note: null,
       });
     } else if (verdict.kind === "again") {

@@ -228,6 +228,7 @@ export class Works implements Workshop {
     const task = state.task(taskId);
     if (!job || !task || this.closing.signal.aborted) return;
     if (job.stage === "queued") job = await this.send(job, task);
+    if (job?.stage === "accepted" && job.resume === null) job = await this.byName(job, task);
     if (job?.stage === "accepted") job = await this.follow(job);
     if (job?.stage === "made") this.deliver(taskId);
   }
@@ -331,6 +332,27 @@ export class Works implements Workshop {
       ...(cost === undefined ? {} : { cost }),
     });
     return this.parts.journal.job(taskId);
+  }
+
+  /** A job that a person has found at its provider; unknown again, with the reason, if it cannot be asked for. */
+  private async byName(job: JobRecord, task: TaskRecord): Promise<JobRecord | undefined> {
+    const { taskId, ref } = job;
+    const provider = this.providerOf(job.settings);
+    try {
+      const found = await this.asking(async (signal) =>
+        provider.named?.(this.told(job, task, {}), ref ?? "", signal),
+      );
+      if (!found) throw new Error("its provider answers at once, and cannot be asked for a job");
+      await this.update(taskId, { resume: found.resume, ref: found.ref });
+      return this.parts.journal.job(taskId);
+    } catch (error) {
+      if (this.closing.signal.aborted) return undefined;
+      const note = `It cannot be followed by the name ${ref}: ${(error as Error).message}. \`bulkgen serve jobs --unknown\` says what else can be done.`;
+      await this.update(taskId, { stage: "unknown", ref: null, note });
+      this.unknown.add(taskId);
+      this.watchPerson();
+      return undefined;
+    }
   }
 
   /** Asks the provider until it says how the job has ended. */
