@@ -437,7 +437,8 @@ models:
       serves: true,
     });
     const jobs = async () =>
-      JSON.parse((await called(0, place, "serve jobs --json")).stdout) as {
+      // One that has another stage each time is no example.
+      JSON.parse((await run(place, ["serve", "jobs", "--json"])).stdout) as {
         task_id: string;
         stage: string;
       }[];
@@ -446,6 +447,7 @@ models:
     });
     await vi.waitUntil(async () => (await jobs())[0]?.stage === "unknown", { timeout: 60_000 });
     const [job] = await jobs();
+    await called(0, place, "serve jobs --json");
     await called(0, place, `serve jobs resolve ${job?.task_id} --found its-id --json`);
     running.interrupt();
     await running.ended;

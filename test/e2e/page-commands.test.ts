@@ -2,6 +2,9 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { pages } from "../../scripts/readme-sections.mjs";
+import { Journal } from "../../src/serve/works/journal.js";
+import { SqliteState } from "../../src/service/state/sqlite-state.js";
+import type { TaskRecord } from "../../src/service/state/state.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { startSandbox } from "./sandbox.js";
 import { failedTask, type ScriptedService, startService } from "./service.js";
@@ -32,6 +35,13 @@ const elsewhere: Readonly<Record<string, string>> = {
   "bulkgen run sheet.csv --archive s3://team/autumn --archive-only": "test/e2e/archive-only.test.ts",
   "bulkgen resolve ITEM --accept": "test/e2e/resolve.test.ts",
   "bulkgen sandbox --port 4010 --plan Pro --credits 500": "test/sandbox/admin-commands.test.ts",
+  "bulkgen init banners --provider template": "test/cli/init-models.test.ts",
+  "bulkgen init portraits --provider comfyui --workflow portrait_api.json": "test/cli/init-models.test.ts",
+  "bulkgen init studio --provider openai": "test/cli/init-models.test.ts",
+  "bulkgen serve --port 4700": "test/e2e/served-page.test.ts",
+  "bulkgen serve --port 4700 --behind-proxy https://models.example.com": "test/serve/works.test.ts",
+  "bulkgen serve --host 0.0.0.0 --port 443 --tls-cert cert.pem --tls-key key.pem --behind-proxy https://models.example.com":
+    "test/serve/works.test.ts",
 };
 
 interface Stage {
@@ -191,6 +201,30 @@ steps:
     );
   });
 
+  test("a service with models of one's own, its keys and its jobs", { timeout: 60_000 }, async () => {
+    const place = newPlace();
+    place.write(
+      "models.yaml",
+      "models: [{ key: banner, provider: { kind: template }, category: image, template: a.svg, params: { size: [64x64] } }]",
+    );
+    place.write("a.svg", "<svg xmlns='http://www.w3.org/2000/svg'><text>{{ prompt }}</text></svg>");
+    await play(
+      { place },
+      "bulkgen serve check",
+      "bulkgen serve keys create anna --credits-per-month 500 --credits-per-day 50",
+      "bulkgen serve keys create nightly --plan Enterprise --credits 10000",
+      "bulkgen serve keys list",
+      "bulkgen serve keys revoke anna",
+    );
+    const tasks = unknownJobs(place, 3);
+    await play({ place }, "bulkgen serve jobs", "bulkgen serve jobs --unknown");
+    for (const [index, how] of ["--found ID", "--failed", "--again"].entries())
+      await play(
+        { place, names: { TASK: tasks[index] ?? "", ID: "its-id" } },
+        `bulkgen serve jobs resolve TASK ${how}`,
+      );
+  });
+
   test("and none is left out", () => {
     for (const file of Object.values(elsewhere)) expect(existsSync(file), file).toBe(true);
     expect([...played, ...Object.keys(elsewhere)].toSorted()).toEqual([...new Set(lines)].toSorted());
@@ -211,4 +245,42 @@ async function held(): Promise<{ place: Place; service: ScriptedService }> {
   const end = await run(place, ["run", "set.csv", "--yes", "--lanes", "1"], service);
   expect(end, end.stdout + end.stderr).toMatchObject({ code: 10 });
   return { place, service };
+}
+
+/** Jobs in the books of a served models file of which nobody knows whether their provider has them. */
+function unknownJobs(place: Place, count: number): string[] {
+  const state = new SqliteState(join(place.folder, ".bulkgen", "service", "state.db"));
+  const journal = new Journal(state);
+  const { id: keyId, accountId } = state.db.prepare("select id, account_id as accountId from keys").get() as {
+    id: string;
+    accountId: string;
+  };
+  const ids = Array.from({ length: count }, (_, index) => `00000000-0000-4000-8000-00000000000${index}`);
+  for (const id of ids)
+    state.transact(() => {
+      const task: TaskRecord = {
+        id,
+        externalId: id,
+        accountId,
+        keyId,
+        model: "banner",
+        category: "image",
+        input: { prompt: "Boats" },
+        costMicro: 0,
+        createdAt: 0,
+        dueAt: 0,
+        outcome: null,
+        error: null,
+        seenFinal: false,
+        refunded: false,
+        outputs: [],
+        goneAt: null,
+      };
+      state.commit([{ kind: "task created", task }]);
+      const model = { key: "banner", name: "Banner", category: "image", input: "text", details: {} } as const;
+      journal.add({ taskId: id, settings: { name: "vendor" } as never, model, queuedAt: 0 });
+      journal.update(id, { stage: "unknown", submittedAt: 0 });
+    });
+  state.close();
+  return ids;
 }
