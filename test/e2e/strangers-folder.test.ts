@@ -50,6 +50,7 @@ test("every setting says what the file of a folder may do with it", () => {
   expect(asks).toEqual([
     "archive",
     "base-url",
+    "models",
     "notify",
     "orphan-credits",
     "out",
