@@ -22,7 +22,7 @@ export interface ProviderSettings {
   keyFile: string | null;
   /** More headers of each request. `{{ key }}` stands for the key. */
   headers: Record<string, string>;
-  /** How many jobs the provider has at once. */
+  /** How many jobs the provider has at once; of several machines, each. */
   concurrency: number;
   /** How many requests it is sent in a minute at most; null for no limit. */
   perMinute: number | null;

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { hostname } from "node:os";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { written } from "../service/answers/reply.js";
@@ -57,7 +58,9 @@ export async function serveModels(options: ServedOptions): Promise<RunningServic
     throw error;
   }
   const { address, family, port: actual } = server.address() as AddressInfo;
-  const name = family === "IPv6" ? `[${address}]` : address;
+  // The address of all networks is nobody's own.
+  const isAnywhere = address === "0.0.0.0" || address === "::";
+  const name = isAnywhere ? hostname() : family === "IPv6" ? `[${address}]` : address;
   const url = `${tls ? "https" : "http"}://${name}:${actual}`;
   if (origin === "") origin = url;
   await service.start();

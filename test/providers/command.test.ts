@@ -124,6 +124,11 @@ test("a failure says the last line of stderr, without paths and colours", async 
     billed: false,
     message: "the program failed with exit code 3: Error: out.png and a.bin: no such model",
   });
+  const crash =
+    "echo 'TypeError: no such style' >&2; echo '    at draw.mjs:3' >&2; echo 'Node.js v20.20.2' >&2; exit 1";
+  await expect(ran({ command: ["sh", "-c", crash] })).rejects.toThrow(
+    "the program failed with exit code 1: TypeError: no such style",
+  );
   await expect(ran({ command: ["sh", "-c", "exit 1"] })).rejects.toThrow(
     /^the program failed with exit code 1$/,
   );

@@ -233,6 +233,29 @@ models:
   expect(upstream.ledger).toHaveLength(3);
 });
 
+test("several machines of one provider work side by side, each on as many as it takes", async () => {
+  const machines = [await new ComfyUi().listen(), await new ComfyUi().listen()];
+  for (const machine of machines) {
+    afterwards(() => machine.stop());
+    machine.holds = true;
+  }
+  const place = new Place(`
+providers: { house: { kind: comfyui, base_url: ["${machines[0]?.address}", "${machines[1]?.address}"] } }
+models:
+  - { key: style, provider: house, category: image, params: { seed: number }, workflow: flow.json, bind: { prompt: 6.text, seed: 3.seed } }
+`);
+  writeFileSync(join(place.folder, "flow.json"), workflow);
+  await place.open();
+  const ids: string[] = [];
+  for (const prompt of ["a", "b", "c"]) ids.push(await place.generate({ model: "style", prompt }));
+  await place.until(() => ids.slice(0, 2).every((id) => place.stage(id) === "accepted"));
+  expect(place.stage(ids[2] ?? "")).toBe("queued");
+  for (const machine of machines) machine.start();
+  for (const machine of machines) machine.finish();
+  expect(machines.map(({ ledger }) => ledger.length)).toEqual([1, 1]);
+  for (const id of ids.slice(0, 2)) expect(await place.finished(id)).toMatchObject({ status: "completed" });
+});
+
 test("a provider that is followed by polls may fail to answer for a while; its late success is delivered and charged once", async () => {
   const upstream = await new ReplicateUpstream().start();
   afterwards(() => upstream.stop());

@@ -172,9 +172,13 @@ function failureText({ code, signal, said }: ProgramEnd, folders: readonly strin
   return last === "" ? how : `${how}: ${last}`;
 }
 
+/** What a line of an error has in it, in most programs. */
+const errorLine = /error\b|\b(failed|cannot|denied|no such)\b/i;
+
+/** The last line that tells of an error, else the last one: Node, for one, ends a crash with its version. */
 function lastLine(said: string, folders: readonly string[]): string {
   const lines = said.split(/\r?\n|\r/).map((line) => clientText(line, folders));
-  return lines.findLast((line) => line !== "") ?? "";
+  return lines.findLast((line) => errorLine.test(line)) ?? lines.findLast((line) => line !== "") ?? "";
 }
 
 /** The files that it left, in the order of their numbers. Links are not followed. */

@@ -598,7 +598,9 @@ export class Works implements Workshop {
   }
 
   private lineOf(settings: ProviderSettings): ProviderLine {
-    const { name, concurrency, perMinute } = settings;
+    const { name, perMinute, addresses } = settings;
+    // Several machines do so many each.
+    const concurrency = settings.concurrency * Math.max(1, addresses.length);
     const found = this.lines.get(name);
     if (found) {
       found.concurrency = concurrency;
