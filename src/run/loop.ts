@@ -188,8 +188,8 @@ class Loop {
     if (gate.settling.unsettled === 0) return false;
     const isSilent = gate.reach.silentUntil > this.session.ports.clock.now();
     if (isSilent || !isOpen("poll", gate.stops)) return false;
-    const { isWaiting, answered } = await repeats.step();
-    if (answered > 0 && !isWaiting) await gate.settling.judge();
+    const { isWaiting, isNews } = await repeats.step();
+    if (isNews && !isWaiting) await gate.settling.judge();
     return isWaiting;
   }
 

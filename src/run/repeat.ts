@@ -29,22 +29,33 @@ export class Repeats {
     private readonly answered: (answer: LaneAnswer) => void,
   ) {}
 
-  /** Repeats what is due. `isWaiting`: more answers may come this way, so that the counters can wait. */
-  async step(): Promise<{ isWaiting: boolean; answered: number }> {
-    const { store } = this.session.ports;
+  /**
+   * Repeats what is due. `isWaiting`: more answers may come this way, so that the counters can wait. `isNews`: the spend log is to
+   * be judged again.
+   */
+  async step(): Promise<{ isWaiting: boolean; isNews: boolean }> {
+    const { ports, gate } = this.session;
+    const { store } = ports;
     let isWaiting = false;
-    let answered = 0;
+    let isNews = false;
     // A request that never arrived is bought now, so it needs what every purchase needs.
-    if (!this.mayBuy) return { isWaiting, answered };
-    for (const item of await store.interrupted()) {
-      if (item.state !== "unknown") continue;
-      const attempt = await store.attempt(item.id);
-      if (!attempt || !(await this.mayRepeat(item, attempt))) continue;
-      const done = await this.repeated(item, attempt);
-      if (done === "answered") answered++;
-      isWaiting ||= done === "waits";
+    if (!this.mayBuy) return { isWaiting, isNews };
+    for (const { id, state } of await store.interrupted()) {
+      if (state !== "unknown") continue;
+      // From here on no verdict of the counters makes it planned, and then bought beside the repeated request.
+      gate.settling.spare(id);
+      try {
+        const item = await store.item(id);
+        const attempt = item.state === "unknown" ? await store.attempt(id) : null;
+        const may = attempt && (await this.mayRepeat(item, attempt));
+        const done = attempt && may === "yes" ? await this.repeated(item, attempt) : null;
+        isNews ||= done === "answered" || may === "judged";
+        isWaiting ||= done === "waits";
+      } finally {
+        gate.settling.spareNoMore(id);
+      }
     }
-    return { isWaiting, answered };
+    return { isWaiting, isNews };
   }
 
   private get mayBuy(): boolean {
@@ -55,11 +66,12 @@ export class Repeats {
   /** When the next one is due (UTC ms); null if none is. */
   get wakeAt(): number | null {
     const { clock } = this.session.ports;
-    const next = Math.min(...[...this.tries.values()].map(({ nextAt }) => nextAt));
+    const open = [...this.tries.values()].filter(({ count }) => count < repeatsMax);
+    const next = Math.min(...open.map(({ nextAt }) => nextAt));
     return Number.isFinite(next) ? clock.now() + Math.max(0, next - clock.monotonic()) : null;
   }
 
-  private async mayRepeat(item: Item, attempt: Attempt): Promise<boolean> {
+  private async mayRepeat(item: Item, attempt: Attempt): Promise<"yes" | "no" | "judged"> {
     const { service, spendLog } = this.session.ports;
     const { earliest } = service.time.now;
     const isOld = earliest - attempt.sentAt >= service.announced().repeatsMs;
@@ -68,9 +80,10 @@ export class Repeats {
     const { settings, gate } = this.session;
     const isDear = gate.prices.isBelow({ group: priceGroup(item), price: item.price });
     const isOurs = item.runId === settings.run.id && entry?.ownKey === true;
-    if (isOurs && !isDear && !isOld && !isTired && attempt.outcome === "unanswered") return true;
-    this.tries.delete(item.id);
-    return false;
+    if (entry && entry.verdict !== null) return "judged";
+    if (isOurs && !isDear && !isOld && !isTired && attempt.outcome === "unanswered") return "yes";
+    if (!isTired) this.tries.delete(item.id);
+    return "no";
   }
 
   private async repeated(item: Item, attempt: Attempt): Promise<"answered" | "waits" | "given up"> {

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { openSqlite } from "../../src/sqlite.js";
@@ -103,7 +103,9 @@ function madeIn(place: Place): Set<string> {
 
 /** How many jobs wait for a person's word. */
 function inDoubtIn(place: Place): number {
-  const db = openSqlite(join(place.folder, ".bulkgen", "service", "state.db"), { readonly: true });
+  const file = join(place.folder, ".bulkgen", "service", "state.db");
+  if (!existsSync(file)) return 0;
+  const db = openSqlite(file, { readonly: true });
   try {
     return (db.prepare("select count(*) as jobs from jobs where stage = 'unknown'").get() as { jobs: number })
       .jobs;
