@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { ProviderKind } from "../../src/providers/kind.js";
 import type {
   JsonObject,
@@ -18,16 +18,13 @@ import { systemClock, systemRandom } from "../../src/system.js";
 
 /** Providers in a folder of their own, opened from their kinds and closed after each test. */
 
-const ends: (() => unknown)[] = [];
-
 /** Does this after the test. */
 export function afterwards(end: () => unknown): void {
-  ends.push(end);
+  // A hook of this file would be that of the first test file that loads it.
+  onTestFinished(async () => {
+    await end();
+  });
 }
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
 
 /** A new folder, which is removed after the test. */
 export function freshFolder(): string {

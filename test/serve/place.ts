@@ -2,22 +2,19 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { kinds } from "../../src/serve/kinds.js";
 import { type RunningService, type ServedOptions, serveModels } from "../../src/serve/serve.js";
 import { systemRandom } from "../../src/system.js";
 import { ManualClock } from "../manual-clock.js";
 
-const ends: (() => unknown)[] = [];
-
 /** Does this after the test, before what was asked for earlier. */
 export function afterwards(end: () => unknown): void {
-  ends.push(end);
+  // A hook of this file would be that of the first test file that loads it.
+  onTestFinished(async () => {
+    await end();
+  });
 }
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
 
 function freshFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-serve-")));
