@@ -97,6 +97,8 @@ test("the models files of docs/models.md are read without a mistake", async () =
 describe.each(readdirSync(examples))("examples/models/%s", (name) => {
   test("makes every row of its sheet, at the price that is listed", async () => {
     const place = await opened(name);
+    // A browser has to start within the minute that a page may take.
+    place.stepMs = 2;
     const rows: Row[] = parse(readFileSync(join(place.folder, "jobs", "first.csv")), { columns: true });
     expect(rows.length).toBeGreaterThan(1);
     for (const row of rows) {

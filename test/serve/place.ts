@@ -35,6 +35,8 @@ export class Place {
   readonly folder = freshFolder();
   readonly clock = new ManualClock(Date.UTC(2026, 10, 28, 12));
   readonly notes: string[] = [];
+  /** How far the clock is moved at a time; less where real programs have to keep up with it. */
+  stepMs = 250;
   key = "";
   private running: RunningService | null = null;
 
@@ -132,8 +134,8 @@ export class Place {
   }
 
   /** Moves the clock until this is so. Whoever answers gets time in between. */
-  async until(isSo: () => boolean | Promise<boolean>, stepMs = 250): Promise<void> {
-    for (let step = 0; step < 2_000; step++) {
+  async until(isSo: () => boolean | Promise<boolean>, stepMs = this.stepMs): Promise<void> {
+    for (let step = 0; step < Math.max(2_000, 500_000 / stepMs); step++) {
       if (await isSo()) return;
       await rest(1);
       this.clock.advance(stepMs);
