@@ -36,6 +36,22 @@ test("a sheet runs on the models of a file: agreed to, priced by option, archive
   expect(again.stdout).toContain("credits   0 spent");
 });
 
+test("a run in the workspace of `bulkgen serve` uses that service, with a key of its own", async () => {
+  const at = banners();
+  const serving = started(at, ["serve"], { serves: true });
+  await serving.prints(/ {2}page: /);
+  const ended = await run(at, ["run", "set.csv", "--yes", "--json"]);
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(JSON.parse(ended.stdout)).toMatchObject({ counts: { archived: 2 } });
+  const keys = await run(at, ["serve", "keys", "list", "--json"]);
+  expect(JSON.parse(keys.stdout)).toMatchObject([
+    { name: "first", credits_used: 0 },
+    { name: "this workspace", credits_used: 4 },
+  ]);
+  serving.interrupt();
+  expect((await serving.ended).code).toBe(0);
+});
+
 test("what a models file does with keys and programs needs this user's agreement, once", async () => {
   const upstream = await new OpenAiUpstream().start();
   const at = newPlace();

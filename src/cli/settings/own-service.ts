@@ -5,11 +5,12 @@ import { parseEnv } from "node:util";
 import { keyPrefix } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
-import type { ProviderSettings } from "../../providers/provider.js";
 import type { CheckedProvider } from "../../serve/check.js";
 import type { OwnModel } from "../../serve/models/models-file.js";
-import type { RunningService } from "../../serve/serve.js";
+import type { RunningService, ServedOptions } from "../../serve/serve.js";
+import { isLoopbackHost } from "../../service/http/http.js";
 import { takeLock } from "../../store/lock.js";
+import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { agree, type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import { writeWholeNow } from "../../whole-file.js";
@@ -85,11 +86,7 @@ export async function checkedProviders(file: string, machine: Machine): Promise<
   ]);
   const { models } = await readModels(file);
   const { clock, random } = machine;
-  const env = providerEnv(
-    models.map(({ provider }) => provider),
-    dirname(file),
-    machine,
-  );
+  const env = providerEnv(models, file, machine);
   const options = { clock, random, folder: ":memory:", file, kinds, env, onNote: () => {} };
   const service = await OwnService.open(options, () => "");
   try {
@@ -105,15 +102,18 @@ function folderEnv(root: string): Record<string, string | undefined> {
   return existsSync(path) ? parseEnv(readFileSync(path, "utf8")) : {};
 }
 
-/** Where the keys of providers are: the environment, else the folder's `.env`. Of that, only the variables that are named. */
-export function providerEnv(
-  providers: readonly Pick<ProviderSettings, "keyEnv">[],
-  root: string,
+/**
+ * Where the keys of providers are: the environment, else the `.env` beside the models file. Of that, only the variables that the
+ * file names.
+ */
+function providerEnv(
+  models: readonly OwnModel[],
+  file: string,
   { env }: Pick<Machine, "env">,
 ): Record<string, string | undefined> {
-  const file = folderEnv(root);
-  const named = providers.flatMap(({ keyEnv }) =>
-    keyEnv === null ? [] : [[keyEnv, env[keyEnv] ?? file[keyEnv]]],
+  const beside = folderEnv(dirname(file));
+  const named = models.flatMap(({ provider: { keyEnv } }) =>
+    keyEnv === null ? [] : [[keyEnv, env[keyEnv] ?? beside[keyEnv]]],
   );
   return { ...env, ...Object.fromEntries(named) };
 }
@@ -149,48 +149,75 @@ export async function connectOwnService(
     trustAddress: true,
     sandbox: false,
   });
+  const own = { key, userId, name: "this workspace" };
   // A workspace that was never used gets no folder from a command that only reads.
-  const folder = existsSync(workspace.markerFolder) ? serviceFolder(workspace) : null;
-  if (folder === null) {
-    const running = await start(file, machine, root, { folder: ":memory:", key, userId });
+  if (!existsSync(workspace.markerFolder)) {
+    const running = await started(file, machine, { folder: ":memory:" });
+    running.service.keys.own(own, machine.clock.now());
     return { connection: connection(running.url), close: () => running.close() };
   }
+  const folder = serviceFolder(workspace);
+  const running = await holdService(file, machine, { folder });
+  if (running === null) {
+    const url = readAddress(join(folder, addressName));
+    if (url === null)
+      throw new EarlyExit(
+        "locked",
+        `another process has the service of ${root}, and does not say where it is: it is just starting, or serves others too. Nothing was sent. Give the command again in a moment, or set BULKGEN_BASE_URL and a key of that service.`,
+      );
+    await admitOwnKey(folder, own, machine);
+    return { connection: connection(url), close: async () => {} };
+  }
+  running.service.keys.own(own, machine.clock.now());
+  const close = async () => {
+    const { unanswered } = running.service.works;
+    if (unanswered > 0) machine.stderr.write(`bulkgen: ${waitingText(unanswered)}\n`);
+    await running.close();
+  };
+  return { connection: connection(running.url), close };
+}
+
+/** What is said while paid requests have no answer yet. */
+export function waitingText(unanswered: number): string {
+  return `waiting for ${count(unanswered, "answer")} of the providers, which ${unanswered === 1 ? "is" : "are"} paid for (Ctrl-C ends it at once)`;
+}
+
+const addressName = "address.json";
+
+/**
+ * Serves a models file from a folder until it is closed; null if another process does. Other commands on this machine find its
+ * address in the folder.
+ */
+export async function holdService(
+  file: string,
+  machine: Machine,
+  options: Pick<ServedOptions, "folder" | "host" | "port" | "publicUrl" | "tls">,
+): Promise<RunningService | null> {
+  const { folder, host = "127.0.0.1" } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lock = takeLock(join(folder, "service.lock"));
-  const addressFile = join(folder, "address.json");
-  if (lock === null) {
-    const url = readAddress(addressFile);
-    if (url !== null) return { connection: connection(url), close: async () => {} };
-    throw new EarlyExit(
-      "locked",
-      `another process is starting the service of ${root}. Nothing was sent. Give the command again in a moment.`,
-    );
-  }
+  if (lock === null) return null;
+  const addressFile = join(folder, addressName);
   try {
-    const running = await start(file, machine, root, { folder, key, userId });
-    writeWholeNow(addressFile, JSON.stringify({ url: running.url, pid: process.pid }));
+    const running = await started(file, machine, options);
+    const { url } = running;
+    if (isLoopbackHost(host)) writeWholeNow(addressFile, JSON.stringify({ url, pid: process.pid }));
     const close = async () => {
       rmSync(addressFile, { force: true });
-      const { unanswered } = running.service.works;
-      if (unanswered > 0)
-        machine.stderr.write(
-          `bulkgen: waiting for ${unanswered === 1 ? "an answer" : `${unanswered} answers`} of the providers, which are paid for (Ctrl-C ends it at once)\n`,
-        );
       await running.close();
       lock.release();
     };
-    return { connection: connection(running.url), close };
+    return { ...running, close };
   } catch (error) {
     lock.release();
     throw error;
   }
 }
 
-async function start(
+async function started(
   file: string,
   machine: Machine,
-  root: string,
-  { folder, key, userId }: { folder: string; key: string; userId: string },
+  options: Pick<ServedOptions, "folder" | "host" | "port" | "publicUrl" | "tls">,
 ): Promise<RunningService> {
   const [{ serveModels }, { kinds }] = await Promise.all([
     import("../../serve/serve.js"),
@@ -198,21 +225,27 @@ async function start(
   ]);
   const { models } = await readModels(file);
   const { clock, random } = machine;
-  const running = await serveModels({
-    clock,
-    random,
-    folder,
-    file,
-    kinds,
-    env: providerEnv(
-      models.map(({ provider }) => provider),
-      root,
-      machine,
-    ),
-    onNote: (note) => machine.stderr.write(`bulkgen: ${note}\n`),
-  });
-  running.service.keys.own({ key, userId, name: "this workspace" }, clock.now());
-  return running;
+  const env = providerEnv(models, file, machine);
+  const onNote = (note: string) => machine.stderr.write(`bulkgen: ${note}\n`);
+  return serveModels({ ...options, clock, random, file, kinds, env, onNote });
+}
+
+/** Lets a workspace use the service that another process has, such as `bulkgen serve`. */
+async function admitOwnKey(
+  folder: string,
+  own: { key: string; userId: string; name: string },
+  { clock, random }: Pick<Machine, "clock" | "random">,
+): Promise<void> {
+  const [{ SqliteState }, { ServedKeys }] = await Promise.all([
+    import("../../service/state/sqlite-state.js"),
+    import("../../serve/keys.js"),
+  ]);
+  const state = new SqliteState(join(folder, "state.db"), { durable: true });
+  try {
+    new ServedKeys(state, random).own(own, clock.now());
+  } finally {
+    state.close();
+  }
 }
 
 /**

@@ -1,22 +1,24 @@
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import type { ServeFlags, ServeStateFlags } from "../../../options/serve.js";
-import { kinds } from "../../../serve/kinds.js";
 import { servePage } from "../../../serve/page/serve-page.js";
-import { serveModels } from "../../../serve/serve.js";
 import { isLoopbackHost } from "../../../service/http/http.js";
-import { takeLock } from "../../../store/lock.js";
 import { count } from "../../../text/amounts.js";
 import { shellWord } from "../../../text/shell.js";
 import { table } from "../../../text/table.js";
-import { writeWholeNow } from "../../../whole-file.js";
 import { sharedFolderOf } from "../../../workspace/workspace.js";
 import { agreeToValues } from "../../output/agreement.js";
 import { print } from "../../output/print.js";
 import { fileTrouble } from "../../settings/file-trouble.js";
-import { checkedProviders, modelsValues, providerEnv, readModels } from "../../settings/own-service.js";
+import {
+  checkedProviders,
+  holdService,
+  modelsValues,
+  readModels,
+  waitingText,
+} from "../../settings/own-service.js";
 import type { Call } from "../call.js";
 import { servedFolder } from "./state.js";
 
@@ -31,34 +33,15 @@ export async function serve({
   await agreeToModels(file, machine);
   const publicUrl = checkedReach(flags);
   const folder = servedFolder(flags, machine, models);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const lock = takeLock(join(folder, "service.lock"));
-  if (lock === null)
+  const { host, port } = flags;
+  const reach = { host, port, ...(publicUrl === undefined ? {} : { publicUrl }), ...tlsOf(flags, machine) };
+  const running = await holdService(file, machine, { folder, ...reach }).catch((error) => {
+    throw startProblem(error, flags);
+  });
+  if (running === null)
     throw new EarlyExit("locked", `another process serves from ${folder} already. Nothing was started.`);
-  const addressFile = join(folder, "address.json");
   try {
     const { clock, random } = machine;
-    const running = await serveModels({
-      clock,
-      random,
-      folder,
-      file,
-      kinds,
-      env: providerEnv(
-        read.models.map(({ provider }) => provider),
-        dirname(file),
-        machine,
-      ),
-      onNote: (note) => machine.stderr.write(`bulkgen: ${note}\n`),
-      host: flags.host,
-      port: flags.port,
-      ...(publicUrl === undefined ? {} : { publicUrl }),
-      ...tlsOf(flags, machine),
-    }).catch((error) => {
-      throw startProblem(error, flags);
-    });
-    if (isLoopbackHost(flags.host))
-      writeWholeNow(addressFile, JSON.stringify({ url: running.url, pid: process.pid }));
     const { keys } = running.service;
     const isNew = keys.list().length === 0;
     const key = isNew
@@ -80,19 +63,14 @@ export async function serve({
     await new Promise<void>((done) =>
       machine
         .interrupt(() => {
-          const { unanswered } = running.service.works;
-          if (unanswered > 0)
-            machine.stderr.write(
-              `bulkgen: waiting for ${count(unanswered, "answer")} of the providers (Ctrl-C ends it at once)\n`,
-            );
+          const { unanswered } = service.works;
+          if (unanswered > 0) machine.stderr.write(`bulkgen: ${waitingText(unanswered)}\n`);
         })
         .addEventListener("abort", () => done(), { once: true }),
     );
     await page.close();
-    await running.close();
   } finally {
-    rmSync(addressFile, { force: true });
-    lock.release();
+    await running.close();
   }
 }
 
