@@ -5,8 +5,8 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { servePage } from "../../src/serve/page/serve-page.js";
 import { systemRandom } from "../../src/system.js";
-import { afterwards, Place } from "../serve/place.js";
-import { OpenAiUpstream } from "../upstreams/openai.js";
+import { afterwards, openAi, Place } from "../serve/place.js";
+import type { OpenAiUpstream } from "../upstreams/openai.js";
 import { startChromium } from "./chromium.js";
 
 let browser: Browser;
@@ -24,8 +24,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 beforeEach(async () => {
-  upstream = await new OpenAiUpstream().start();
-  afterwards(() => upstream.stop());
+  upstream = await openAi();
   place = await new Place(`
 credit: { value: 0.01, currency: EUR }
 providers:
@@ -84,7 +83,7 @@ function unknown(prompt: string) {
 async function createKey(name: string): Promise<string> {
   await page.getByLabel("Name of the new key").fill(name);
   await page.getByRole("button", { name: "Create key" }).click();
-  await page.getByText(`The new key “${name}”.`).waitFor();
+  await page.getByText(`Your new key “${name}”.`).waitFor();
   return page.locator("[data-key]").innerText();
 }
 

@@ -8,6 +8,7 @@ import type {
   WordOnJob,
 } from "../../api/served-page.js";
 import { get, post, RefusedRequest } from "../service/client.js";
+import { Notice } from "../service/notice.js";
 import { after } from "../service/system.js";
 import { Jobs, UnknownJobs } from "./jobs.js";
 import { Keys } from "./keys.js";
@@ -73,7 +74,7 @@ export function App() {
     if (served !== undefined) void askProviders();
   }, [JSON.stringify(served)]);
 
-  if (standing === null || isOver) return <Notice trouble={trouble} />;
+  if (standing === null || isOver) return <Notice trouble={trouble} service="service" />;
   /** Does what is asked for, and shows why not, and how the service then stands. Tells whether it was done. */
   const attempt = async (about: string, act: () => Promise<unknown>) => {
     setRefused(null);
@@ -139,22 +140,5 @@ function Header({ url }: { url: string }) {
         Base URL <code>{url}</code>
       </p>
     </header>
-  );
-}
-
-/** What there is to say while, or because, there is nothing to show. */
-function Notice({ trouble }: { trouble: Error | null }) {
-  if (trouble === null) return null;
-  const isRefused = trouble instanceof RefusedRequest;
-  const title = isRefused ? (trouble.status === 401 ? "Open the link" : "Refused") : "No answer";
-  return (
-    <main class="notice">
-      <h1>{title}</h1>
-      <p>
-        {isRefused
-          ? trouble.message
-          : "The service does not answer. Start it again, and open the link that it prints."}
-      </p>
-    </main>
   );
 }

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { KeyWish, NewServedKey, PageKey } from "../../api/served-page.js";
 import { number } from "../parts/amounts.js";
 import { visible } from "../parts/visible.js";
+import { MadeKey, RevokeKey } from "../service/one-key.js";
 import { Stamp } from "../service/stamp.js";
 
 interface KeysProps {
@@ -33,17 +34,7 @@ export function Keys({ keys, now, createKey, revokeKey, made, refused }: KeysPro
           {refused}
         </p>
       )}
-      {made !== null && (
-        <div class="made" role="status">
-          <p>
-            <strong>The new key “{visible(made.name)}”.</strong> Copy it now: it is shown only this once.
-          </p>
-          <code class="value" data-key>
-            {made.value}
-          </code>
-          <p class="quiet">A click selects all of it.</p>
-        </div>
-      )}
+      {made !== null && <MadeKey {...made} />}
       <table class="keys">
         <thead>
           <tr>
@@ -163,15 +154,7 @@ function KeyRow({ listed, now, revokeKey }: RowProps) {
       <Limit label="A day" amount={perDay} />
       <td class="action">
         {revokedAt === null ? (
-          <details>
-            <summary>Revoke</summary>
-            <div class="confirm">
-              <p>Programs that use “{visible(name)}” will be refused from now on. This cannot be undone.</p>
-              <button type="button" class="grave" onClick={() => void revokeKey(id)}>
-                Revoke this key
-              </button>
-            </div>
-          </details>
+          <RevokeKey name={name} revoke={() => revokeKey(id)} />
         ) : (
           <span class="badge">
             revoked <Stamp at={revokedAt} now={now} />

@@ -4,6 +4,7 @@ import { Cards } from "./cards.js";
 import { change, getAccount, RefusedRequest } from "./client.js";
 import { Connect } from "./connect.js";
 import { Keys } from "./keys.js";
+import { Notice } from "./notice.js";
 import { after } from "./system.js";
 import { Tasks } from "./tasks.js";
 
@@ -39,7 +40,8 @@ export function App() {
   const asksAgain = trouble === null ? isOpen : !(trouble instanceof RefusedRequest);
   useEffect(() => (asksAgain ? after(refreshMs, () => void load()) : undefined), [answer, trouble]);
 
-  if (answer === null || trouble instanceof RefusedRequest) return <Notice trouble={trouble} />;
+  if (answer === null || trouble instanceof RefusedRequest)
+    return <Notice trouble={trouble} service="sandbox" />;
   /** Does what is asked for, and shows the key that was made, or why not, and what the service then says. Tells whether it was done. */
   const attempt = async (act: () => Promise<NewKey | null>) => {
     setRefused(null);
@@ -117,22 +119,5 @@ function Header({ answer: { account, accounts } }: { answer: AccountAnswer }) {
         <p class="who">{account.email}</p>
       )}
     </header>
-  );
-}
-
-/** What there is to say while, or because, there is nothing to show. */
-function Notice({ trouble }: { trouble: Error | null }) {
-  if (trouble === null) return null;
-  const isRefused = trouble instanceof RefusedRequest;
-  const title = isRefused ? (trouble.status === 401 ? "Open the link" : "Refused") : "No answer";
-  return (
-    <main class="notice">
-      <h1>{title}</h1>
-      <p>
-        {isRefused
-          ? trouble.message
-          : "The sandbox does not answer. Start it again, and open the link that it prints."}
-      </p>
-    </main>
   );
 }

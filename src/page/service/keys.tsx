@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { AccountAnswer, KeyListing, NewKey } from "../../api/service-page.js";
 import { number } from "../parts/amounts.js";
+import { MadeKey, RevokeKey } from "./one-key.js";
 import { Stamp } from "./stamp.js";
 
 interface KeysProps {
@@ -46,7 +47,7 @@ export function Keys({ answer, createKey, revokeKey, made, refused }: KeysProps)
           {refused}
         </p>
       )}
-      {made !== null && <MadeKey made={made} />}
+      {made !== null && <MadeKey {...made} />}
       <table class="keys">
         <thead>
           <tr>
@@ -66,20 +67,6 @@ export function Keys({ answer, createKey, revokeKey, made, refused }: KeysProps)
         </tbody>
       </table>
     </section>
-  );
-}
-
-function MadeKey({ made: { name, value } }: { made: NewKey }) {
-  return (
-    <div class="made" role="status">
-      <p>
-        <strong>Your new key “{name}”.</strong> Copy it now: it is shown only this once.
-      </p>
-      <code class="value" data-key>
-        {value}
-      </code>
-      <p class="quiet">A click selects all of it.</p>
-    </div>
   );
 }
 
@@ -121,15 +108,5 @@ function Action({ listing, revoke, now }: RowProps) {
       </span>
     );
   if (isPublic) return <span class="quiet">built in</span>;
-  return (
-    <details>
-      <summary>Revoke</summary>
-      <div class="confirm">
-        <p>Programs that use “{name}” will be refused from now on. This cannot be undone.</p>
-        <button type="button" class="grave" onClick={() => void revoke(id)}>
-          Revoke this key
-        </button>
-      </div>
-    </details>
-  );
+  return <RevokeKey name={name} revoke={() => revoke(id)} />;
 }
