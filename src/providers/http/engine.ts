@@ -205,25 +205,18 @@ export class HttpProvider implements Provider {
       place === undefined ? null : this.addressIn(place, reading, { ...names, ref }, question.url.href);
     const get = at(part.poll) ?? at(poll.get);
     if (get === null) return null;
-    return {
+    return acceptedJob({
       ref,
-      resume: this.resume({
-        ref,
-        origin: question.url.origin,
-        get,
-        result: at(part.result),
-        cancel: at(part.cancel),
-        poll,
-        cancelPart: model.cancel ?? (part.cancel === undefined ? null : { method: "POST" }),
-        error: model.error ?? null,
-        headers: part.headers ?? {},
-        cost: costOf(reading, part.cost),
-      }),
-    };
-  }
-
-  private resume(known: Resume): Json {
-    return JSON.parse(JSON.stringify(known)) as Json;
+      origin: question.url.origin,
+      get,
+      result: at(part.result),
+      cancel: at(part.cancel),
+      poll,
+      cancelPart: model.cancel ?? (part.cancel === undefined ? null : { method: "POST" }),
+      error: model.error ?? null,
+      headers: part.headers ?? {},
+      cost: costOf(reading, part.cost),
+    });
   }
 
   /** An address in an answer, or one that is made of names. Null if there is none: the job may be accepted all the same. */
@@ -458,21 +451,15 @@ export class HttpProvider implements Provider {
       place === undefined ? null : this.addressIn(place, listed, { ref: one.ref }, question.url.href);
     const get = at(part.poll) ?? at(poll.get);
     if (get === null) throw new Error(`${this.settings.name} lists the job without an address to ask at`);
-    return {
+    return acceptedJob({
       ref: one.ref,
-      resume: this.resume({
-        ref: one.ref,
-        origin,
-        get,
-        result: null,
-        cancel: at(part.cancel),
-        poll,
-        cancelPart: model.cancel ?? null,
-        error: model.error ?? null,
-        headers: {},
-        cost: null,
-      }),
-    };
+      origin,
+      get,
+      cancel: at(part.cancel),
+      poll,
+      cancelPart: model.cancel ?? null,
+      error: model.error ?? null,
+    });
   }
 
   async named(job: ProviderJob, ref: string): Promise<Accepted> {
@@ -483,21 +470,14 @@ export class HttpProvider implements Provider {
       poll?.get === undefined ? null : this.addressIn(poll.get, nothing, { ref }, question.url.href);
     if (!poll || get === null)
       throw new Error(`${this.settings.name} tells only with its answer where a job can be asked for`);
-    return {
+    return acceptedJob({
       ref,
-      resume: this.resume({
-        ref,
-        origin: question.url.origin,
-        get,
-        result: null,
-        cancel: null,
-        poll,
-        cancelPart: null,
-        error: model.error ?? null,
-        headers: part.headers ?? {},
-        cost: null,
-      }),
-    };
+      origin: question.url.origin,
+      get,
+      poll,
+      error: model.error ?? null,
+      headers: part.headers ?? {},
+    });
   }
 
   private noKey(): string {
@@ -527,6 +507,13 @@ export class HttpProvider implements Provider {
       return `${name} cannot be reached: ${(error as Error).message}`;
     }
   }
+}
+
+function acceptedJob(
+  known: Pick<Resume, "ref" | "origin" | "get" | "poll" | "error"> & Partial<Resume>,
+): Accepted {
+  const resume: Resume = { result: null, cancel: null, cancelPart: null, headers: {}, cost: null, ...known };
+  return { ref: known.ref, resume: JSON.parse(JSON.stringify(resume)) as Json };
 }
 
 function partFor(job: ProviderJob, parts: readonly SubmitPart[]): SubmitPart | undefined {
