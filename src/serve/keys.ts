@@ -7,7 +7,7 @@ import { creditsPerMonth } from "../service/state/default-account.js";
 import type { SqliteState } from "../service/state/sqlite-state.js";
 import { fromMicro, keyHash, periodMs, toMicro } from "../service/state/state.js";
 
-/** ServedKeys of a served service: each has an account, a plan and budgets of its own. Only their hashes are kept. */
+/** Keys of a served service: each has an account, a plan and budgets of its own. Only their hashes are kept. */
 
 const schema = `
 create index if not exists tasks_by_key on tasks (key_id, created_at);
@@ -74,24 +74,11 @@ export class ServedKeys {
     const { name, plan, credits, perMonth, perDay } = settings;
     state.transact(() => {
       const [accountId, keyId] = [random.uuid(), random.uuid()];
-      state.saveAccount({
-        id: accountId,
-        email: `${accountId}@localhost.invalid`,
-        name,
-        balanceMicro: toMicro(credits ?? unlimitedCredits),
-        subscriptionStatus: "active",
-        plan,
-        creditsPerMonth: perMonth ?? creditsPerMonth[plan],
-        billingInterval: "month",
-        periodEnd: now + periodMs.month,
-        cancelAtPeriodEnd: false,
-        admitted: 0,
-      });
+      this.saveAccount({ id: accountId, name, plan, credits, perMonth }, now);
       state.saveKey({ id: keyId, accountId, hash: keyHash(key), name, createdAt: now });
       state.db
         .prepare("insert into budgets (key_id, month_micro, day_micro) values (?, ?, ?)")
         .run(keyId, microOrNull(perMonth), microOrNull(perDay));
-      if (credits === null) state.saveSetting(`unlimited ${accountId}`, "1");
     });
     return key;
   }
@@ -106,22 +93,8 @@ export class ServedKeys {
     state.transact(() => {
       const accountId = state.setting("own account");
       if (accountId === undefined) {
-        const plan = "Enterprise";
-        state.saveAccount({
-          id: userId,
-          email: `${userId}@localhost.invalid`,
-          name,
-          balanceMicro: toMicro(unlimitedCredits),
-          subscriptionStatus: "active",
-          plan,
-          creditsPerMonth: creditsPerMonth[plan],
-          billingInterval: "month",
-          periodEnd: now + periodMs.month,
-          cancelAtPeriodEnd: false,
-          admitted: 0,
-        });
+        this.saveAccount({ id: userId, name, plan: "Enterprise", credits: null, perMonth: null }, now);
         state.saveSetting("own account", userId);
-        state.saveSetting(`unlimited ${userId}`, "1");
       }
       state.saveKey({
         id: this.random.uuid(),
@@ -131,6 +104,25 @@ export class ServedKeys {
         createdAt: now,
       });
     });
+  }
+
+  /** A new account. The budget of a month is what its plan gives, if it has none. */
+  private saveAccount(account: Omit<KeySettings, "perDay"> & { id: string }, now: number): void {
+    const { id, name, plan, credits, perMonth } = account;
+    this.state.saveAccount({
+      id,
+      email: `${id}@localhost.invalid`,
+      name,
+      balanceMicro: toMicro(credits ?? unlimitedCredits),
+      subscriptionStatus: "active",
+      plan,
+      creditsPerMonth: perMonth ?? creditsPerMonth[plan],
+      billingInterval: "month",
+      periodEnd: now + periodMs.month,
+      cancelAtPeriodEnd: false,
+      admitted: 0,
+    });
+    if (credits === null) this.state.saveSetting(`unlimited ${id}`, "1");
   }
 
   /** Fills up the accounts without a limit. */
