@@ -4,8 +4,8 @@ import { servedPageAnswers } from "../../src/api/served-page.js";
 import { servedPageApp } from "../../src/serve/page/app.js";
 import { servePage } from "../../src/serve/page/serve-page.js";
 import { systemRandom } from "../../src/system.js";
-import { OpenAiUpstream } from "../upstreams/openai.js";
-import { afterwards, Place } from "./place.js";
+import type { OpenAiUpstream } from "../upstreams/openai.js";
+import { afterwards, openAi, Place } from "./place.js";
 
 const token = "0123456789abcdef";
 const host = "127.0.0.1:4000";
@@ -70,8 +70,7 @@ class Page {
 const limitless = { name: "anna", plan: "Pro", credits: null, perMonth: null, perDay: null };
 
 async function open(): Promise<{ place: Place; upstream: OpenAiUpstream; page: Page }> {
-  const upstream = await new OpenAiUpstream().start();
-  afterwards(() => upstream.stop());
+  const upstream = await openAi();
   const place = await new Place(`
 credit: { value: 0.01, currency: EUR }
 providers:

@@ -7,6 +7,7 @@ import { kinds } from "../../src/serve/kinds.js";
 import { type RunningService, type ServedOptions, serveModels } from "../../src/serve/serve.js";
 import { systemRandom } from "../../src/system.js";
 import { ManualClock } from "../manual-clock.js";
+import { OpenAiUpstream } from "../upstreams/openai.js";
 
 /** Does this after the test, before what was asked for earlier. */
 export function afterwards(end: () => unknown): void {
@@ -14,6 +15,13 @@ export function afterwards(end: () => unknown): void {
   onTestFinished(async () => {
     await end();
   });
+}
+
+/** A stand-in for OpenAI, as long as the test runs. */
+export async function openAi(): Promise<OpenAiUpstream> {
+  const upstream = await new OpenAiUpstream().start();
+  afterwards(() => upstream.stop());
+  return upstream;
 }
 
 function freshFolder(): string {

@@ -1,18 +1,14 @@
-import { writeFileSync } from "node:fs";
+import { copyFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { settleUnknown } from "../../src/serve/works/person.js";
 import { ComfyUi } from "../upstreams/comfyui.js";
-import { OpenAiUpstream } from "../upstreams/openai.js";
+import type { OpenAiUpstream } from "../upstreams/openai.js";
 import { ReplicateUpstream } from "../upstreams/replicate.js";
-import { afterwards, anybody, Place } from "./place.js";
+import { afterwards, anybody, openAi, Place } from "./place.js";
 
-async function openAi(): Promise<OpenAiUpstream> {
-  const upstream = await new OpenAiUpstream().start();
-  afterwards(() => upstream.stop());
-  return upstream;
-}
+const workflow = new URL("../providers/workflows/text-to-image.json", import.meta.url);
 
 function pictures(upstream: OpenAiUpstream): string {
   return `
@@ -203,7 +199,7 @@ providers: { house: { kind: comfyui, base_url: "${upstream.address}", concurrenc
 models:
   - { key: style, provider: house, category: image, credits: 1, params: { seed: number }, workflow: flow.json, bind: { prompt: 6.text, seed: 3.seed } }
 `);
-  writeFileSync(join(place.folder, "flow.json"), workflow);
+  copyFileSync(workflow, join(place.folder, "flow.json"));
   await place.open();
   upstream.holds = true;
   const accepted = await place.generate({ model: "style", prompt: "a kite" });
@@ -244,7 +240,7 @@ providers: { house: { kind: comfyui, base_url: ["${machines[0]?.address}", "${ma
 models:
   - { key: style, provider: house, category: image, params: { seed: number }, workflow: flow.json, bind: { prompt: 6.text, seed: 3.seed } }
 `);
-  writeFileSync(join(place.folder, "flow.json"), workflow);
+  copyFileSync(workflow, join(place.folder, "flow.json"));
   await place.open();
   const ids: string[] = [];
   for (const prompt of ["a", "b", "c"]) ids.push(await place.generate({ model: "style", prompt }));
@@ -381,30 +377,6 @@ test("outputs are cleaned up after their time; the books stay", async () => {
   place.clock.advance(8 * 24 * 3_600_000);
   await place.until(async () => (await place.bytes(await place.task(id))).status === 410, 60_000);
   expect((await place.task(id)).credits_consumed).toBe(4);
-});
-
-const workflow = JSON.stringify({
-  "3": {
-    class_type: "KSampler",
-    inputs: {
-      seed: 1,
-      steps: 20,
-      cfg: 7,
-      sampler_name: "euler",
-      scheduler: "normal",
-      denoise: 1,
-      model: ["4", 0],
-      positive: ["6", 0],
-      negative: ["7", 0],
-      latent_image: ["5", 0],
-    },
-  },
-  "4": { class_type: "CheckpointLoaderSimple", inputs: { ckpt_name: "v1-5-pruned-emaonly.safetensors" } },
-  "5": { class_type: "EmptyLatentImage", inputs: { width: 512, height: 512, batch_size: 1 } },
-  "6": { class_type: "CLIPTextEncode", inputs: { text: "x", clip: ["4", 1] } },
-  "7": { class_type: "CLIPTextEncode", inputs: { text: "", clip: ["4", 1] } },
-  "8": { class_type: "VAEDecode", inputs: { samples: ["3", 0], vae: ["4", 2] } },
-  "9": { class_type: "SaveImage", inputs: { filename_prefix: "x", images: ["8", 0] } },
 });
 
 test("behind a proxy it answers under the proxy's name and under loopback names, and under no other", async () => {
