@@ -21,6 +21,14 @@ export const triesMax = 8;
  */
 export const readTriesMax = 3;
 
+/** A repeated request is on its way for a while, and clocks differ: it is sent only well before its key is forgotten. */
+const repeatMarginMs = 60 * 60_000;
+
+/** Whether a service that knows a request's key for so long (ms) knows it still, wherever within its bounds the time now is. */
+export function knowsStill(keptMs: number, sentAt: number, { latest }: { latest: number }): boolean {
+  return latest - sentAt < keptMs - repeatMarginMs;
+}
+
 const dayMs = 24 * 60 * 60_000;
 
 /**

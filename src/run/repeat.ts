@@ -1,4 +1,4 @@
-import { backoffMs } from "../core/again.js";
+import { backoffMs, knowsStill } from "../core/again.js";
 import { priceGroup } from "../core/identity.js";
 import type { LaneAnswer } from "../core/pace/lanes.js";
 import type { Attempt } from "../core/ports/attempt.js";
@@ -73,15 +73,14 @@ export class Repeats {
 
   private async mayRepeat(item: Item, attempt: Attempt): Promise<"yes" | "no" | "judged"> {
     const { service, spendLog } = this.session.ports;
-    const { earliest } = service.time.now;
-    const isOld = earliest - attempt.sentAt >= service.announced().repeatsMs;
+    const isKnown = knowsStill(service.announced().repeatsMs, attempt.sentAt, service.time.now);
     const isTired = (this.tries.get(item.id)?.count ?? 0) >= repeatsMax;
     const entry = attempt.spendLogId === null ? null : await spendLog.entry(attempt.spendLogId);
     const { settings, gate } = this.session;
     const isDear = gate.prices.isBelow({ group: priceGroup(item), price: item.price });
     const isOurs = item.runId === settings.run.id && entry?.ownKey === true;
     if (entry && entry.verdict !== null) return "judged";
-    if (isOurs && !isDear && !isOld && !isTired && attempt.outcome === "unanswered") return "yes";
+    if (isOurs && !isDear && isKnown && !isTired && attempt.outcome === "unanswered") return "yes";
     if (!isTired) this.tries.delete(item.id);
     return "no";
   }

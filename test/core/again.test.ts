@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { backoffMs, leastSilenceMs, retryAfterMs, silenceMs } from "../../src/core/again.js";
+import { backoffMs, knowsStill, leastSilenceMs, retryAfterMs, silenceMs } from "../../src/core/again.js";
 
 test("P11: Retry-After in seconds and as a date is obeyed up to a day, relative to the response's own date", () => {
   const now = Date.UTC(2026, 0, 1);
@@ -78,4 +78,12 @@ test("P11: without Retry-After the silence is 1, 2, 5, 15, 60 minutes and stays 
 
 test("waits between failures double up to a minute", () => {
   expect([1, 2, 3, 6, 7, 100].map(backoffMs)).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
+});
+
+test("P1: a request is repeated only while the service surely knows its key, by the later end of the time", () => {
+  const day = 86_400_000;
+  const hour = 3_600_000;
+  expect(knowsStill(7 * day, 0, { latest: 7 * day - hour - 1 })).toBe(true);
+  expect(knowsStill(7 * day, 0, { latest: 7 * day - hour })).toBe(false);
+  expect(knowsStill(hour, 0, { latest: 0 })).toBe(false);
 });
