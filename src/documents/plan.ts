@@ -194,7 +194,7 @@ export const plan = z.strictObject({
         due: count("of them, those to be submitted"),
         price: credits("what one is expected to cost at most"),
         credits: credits("what those to be submitted are expected to cost"),
-        base: credits("the price in the service's list"),
+        base: credits("the price in the service's list, with its params; the highest if they differ"),
         charged: z
           .strictObject({ least: credits("the least"), most: credits("the most") })
           .nullable()

@@ -1,16 +1,7 @@
 import type { Model } from "../api/records.js";
 import { priceGroup } from "../core/identity.js";
 import { listPrice } from "../core/list-price.js";
-import {
-  type Credits,
-  credits,
-  inCredits,
-  minus,
-  noCredits,
-  plus,
-  showCredits,
-  sumOf,
-} from "../core/money.js";
+import { type Credits, inCredits, minus, noCredits, plus, showCredits, sumOf } from "../core/money.js";
 import type { GroupSum, ItemKind, Ordered } from "../core/ports/draft.js";
 import type { Draft } from "../store/draft/draft.js";
 import { count } from "../text/amounts.js";
@@ -22,6 +13,8 @@ export interface PriceGroup {
   category: string;
   /** See `priceGroup`. */
   name: string;
+  /** What one of them costs by the service's list. */
+  listed: Credits;
 }
 
 /** A parameter that differs in each row makes as many groups as rows; groups beyond this many are counted together. */
@@ -54,12 +47,13 @@ export class PlanPrices {
     const known = this.known.get(written);
     if (known !== undefined) return known;
     const name = priceGroup({ model: model.model_key, params });
+    const listed = listPrice(model, params);
     const kind: ItemKind = {
       model: model.model_key,
       category: model.category,
       params,
-      price: this.charges.get(name) ?? listPrice(model, params),
-      group: this.numbers.get(name) ?? this.begin(model, name),
+      price: this.charges.get(name) ?? listed,
+      group: this.numbers.get(name) ?? this.begin(model, name, listed),
     };
     if (this.known.size < keptMax) this.known.set(written, kind);
     return kind;
@@ -71,12 +65,12 @@ export class PlanPrices {
     return group;
   }
 
-  private begin({ model_key: model, category }: Model, name: string): number {
+  private begin({ model_key: model, category }: Model, name: string, listed: Credits): number {
     if (this.groups.length >= groupsMax) {
       const other = this.groups.findIndex((group) => group.model === model);
       if (other >= 0) return other;
     }
-    this.groups.push({ model, category, name });
+    this.groups.push({ model, category, name, listed });
     this.numbers.set(name, this.groups.length - 1);
     return this.groups.length - 1;
   }
@@ -166,20 +160,25 @@ export function moneyOf(
 }
 
 /** One line for each model, in the order in which the manifest first names them. */
-export function modelCosts(
-  sums: readonly Sum[],
-  { models, charges }: Pick<PlanInput, "models" | "charges">,
-): ModelCost[] {
-  const bases = new Map(models.map((model) => [model.model_key, credits(model.credits_cost)]));
+export function modelCosts(sums: readonly Sum[], { charges }: Pick<PlanInput, "charges">): ModelCost[] {
   const costs = new Map<string, ModelCost>();
-  for (const { model, category, name, price, items, due, credits: paid } of sums) {
-    const base = bases.get(model) ?? price;
-    const none = { model, category, items: 0, due: 0, price, credits: noCredits, base, charged: null };
+  for (const { model, category, name, listed, price, items, due, credits: paid } of sums) {
+    const none = {
+      model,
+      category,
+      items: 0,
+      due: 0,
+      price,
+      credits: noCredits,
+      base: listed,
+      charged: null,
+    };
     const cost: ModelCost = costs.get(model) ?? none;
     costs.set(model, cost);
     cost.charged = widened(cost.charged, charges?.get(name));
     // Params may change a price: the highest is shown, the sum is exact.
     cost.price = Math.max(cost.price, price) as Credits;
+    cost.base = Math.max(cost.base, listed) as Credits;
     cost.items += items;
     cost.due += due;
     cost.credits = plus(cost.credits, paid);

@@ -175,7 +175,7 @@ export interface ModelCost {
   due: number;
   price: Credits;
   credits: Credits;
-  /** By the service's list. */
+  /** By the service's list, with its params; the highest if they differ. */
   base: Credits;
   /** The range of the highest charges seen for its items' params; null if there was none. */
   charged: { least: Credits; most: Credits } | null;

@@ -219,6 +219,21 @@ test("what was really charged before stands beside the base price, from the leas
   expect(money.needed).toBe(credits(13.5));
 });
 
+test("the list price beside a charge is that of the chosen options", async () => {
+  const options = [
+    { value: "low", label: "Low" },
+    { value: "high", label: "High", credits_cost: 12 },
+  ];
+  const clip = {
+    ...{ model_key: "clip", model_name: "Clip", category: "video", credits_cost: 3, input_type: "text" },
+    parameters: [{ key: "quality", label: "Quality", type: "select", default: "low", options }],
+  };
+  const charges = new Map([[priceGroup({ model: "clip", params: { quality: "high" } }), credits(11)]]);
+  const text = "id,model,prompt,params.quality\na,clip,x,high\n";
+  const { models } = await planOf(text, { models: [clip], charges });
+  expect(models).toMatchObject([{ base: credits(12), price: credits(11) }]);
+});
+
 describe("the subscription's period", () => {
   const film = (rows: number) =>
     `model,prompt,image_url\n${Array.from({ length: rows }, (_, n) => `animate,${n},https://example.com/${n}.png`).join("\n")}`;

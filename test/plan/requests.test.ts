@@ -10,6 +10,7 @@ const sum = (change: Partial<Sum> = {}): Sum => ({
   model: "paint",
   category: "image",
   name: '["paint",[]]',
+  listed: credits(4),
   items: 3,
   due: 3,
   price: credits(4),
