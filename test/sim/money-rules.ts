@@ -3,6 +3,7 @@ import { dayOf, minuteMs } from "../../src/core/quota/quota.js";
 import type { TaskRecord } from "../../src/service/state/state.js";
 import { isOfRun, jobOf, rowOf } from "./jobs.js";
 import type { Ledger } from "./ledger.js";
+import type { MemoryDisk } from "./memory-disk.js";
 import { lowestPriceOf } from "./other-price.js";
 import type { PriceRules } from "./price-rules.js";
 import { keptOf, type Scenario, type ScenarioItem } from "./scenario.js";
@@ -64,6 +65,7 @@ export class MoneyRules implements Rule {
     private readonly ledger: Ledger,
     private readonly workspaces: readonly Workspace[],
     private readonly prices: PriceRules,
+    private readonly disk: MemoryDisk,
   ) {
     this.sight = new Sight(scenario, ledger);
   }
@@ -126,7 +128,7 @@ export class MoneyRules implements Rule {
     if (name === "store.apply" && values[1] === "resubmit") this.noteOrphan(workspace, itemId(values));
     if (name === "store.giveVerdict" && values[1] === "charged")
       this.checkCharged(itemNumbered(workspace, itemId(values)));
-    if (name === "receipts.append") this.noteReceipts(sender.job, String(values[1]));
+    if (name === "receipts.append") this.noteReceipts(sender, String(values[0]), String(values[1]));
   }
 
   crashed(senders: readonly Sender[]): void {
@@ -294,13 +296,22 @@ export class MoneyRules implements Rule {
     }
   }
 
-  private noteReceipts(job: number, text: string): void {
-    for (const [, key, attempt] of text.matchAll(intentLine)) this.receipts.add(`${job} ${key} ${attempt}`);
+  /** An append without a line makes durable what an earlier process has written. */
+  private noteReceipts({ workspace, job }: Sender, path: string, text: string): void {
+    if (text.trim() !== "") {
+      for (const [, key, attempt] of text.matchAll(intentLine)) this.receipts.add(`${job} ${key} ${attempt}`);
+      return;
+    }
+    for (const [, key, attempt, name] of String(this.disk.content(path)).matchAll(intentLine)) {
+      const of = this.workspaces[workspace]?.jobs.find((each) => each.name === name);
+      this.receipts.add(`${of?.number} ${key} ${attempt}`);
+    }
   }
 }
 
-/** A whole line of the receipts that says what is about to be asked: of which item, and its how many-th attempt. */
-const intentLine = /^\{"at":"[^"]+","type":"intent","key":"([^"]+)","attempt":(\d+),.*[}\]]\}$/gm;
+/** A whole line of the receipts that says what is about to be asked: of which item, its how many-th attempt, and of which job. */
+const intentLine =
+  /^\{"at":"[^"]+","type":"intent","key":"([^"]+)","attempt":(\d+),.*?"job":"([^"]+)",.*[}\]]\}$/gm;
 
 /** A failed task is given back. Until somebody was told so, or the credits are back, it counts as paid. */
 export function isPaid({ outcome, seenFinal, refunded }: TaskRecord): boolean {

@@ -109,7 +109,7 @@ class Simulation {
     this.service = new SimulatedService(scenario, now, () => this.network.bucket);
     const { ledger } = this.service;
     const prices = new PriceRules(scenario, this.workspaces);
-    this.money = new MoneyRules(scenario, ledger, this.workspaces, prices);
+    this.money = new MoneyRules(scenario, ledger, this.workspaces, prices, disk);
     const published = new PublishRules(
       scenario,
       () => this.network.bucket,

@@ -86,7 +86,10 @@ export interface Receipts {
   answer(run: Run, item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
   /** What a person has decided, once the database has it: a rebuild brings it back. Rejects with errors of the disk. */
   decided(decisions: readonly RecordedDecision[]): Promise<void>;
-  /** The body of one attempt's request, as it was sent; null when it is not recorded. */
+  /**
+   * The body of one attempt's request, as it was sent, durable by the time it is returned; null when it is not recorded. Rejects
+   * with errors of the disk.
+   */
   requestOf(run: Run, item: Item, attempt: Attempt): Promise<string | null>;
   /** The recorded answer to one attempt of an item, under any run of its job; null when there is none. */
   answerTo(run: Run, item: Item, attempt: Attempt): Promise<Conclusion | null>;
@@ -155,6 +158,15 @@ export function openReceipts(
       const text = `${JSON.stringify({ at: new Date(now()).toISOString(), ...line })}\n`;
       void writeNext({ text, isAnswer, resolve, reject });
     });
+  // A process that was killed may have written its last lines without syncing them.
+  let isSynced = false;
+  const sync = async () => {
+    if (!isSynced)
+      await new Promise<void>(
+        (resolve, reject) => void writeNext({ text: "", isAnswer: true, resolve, reject }),
+      );
+    isSynced = true;
+  };
   return {
     intent: (run, item, attempt, body) => write(intentLine(root, run, item, attempt, body), false),
     answer: (run, item, attempt, conclusion) => write(answerLine(run, item, attempt, conclusion), true),
@@ -164,8 +176,9 @@ export function openReceipts(
     async requestOf(run, item, attempt) {
       for await (const line of newestLines(disk, path, item.key)) {
         if (line.type !== "intent") continue;
-        if (line.key === item.key && line.attempt === attempt.number && line.job === run.jobName)
-          return JSON.stringify(line.request);
+        if (line.key !== item.key || line.attempt !== attempt.number || line.job !== run.jobName) continue;
+        await sync();
+        return JSON.stringify(line.request);
       }
       return null;
     },
