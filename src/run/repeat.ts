@@ -34,26 +34,19 @@ export class Repeats {
    * be judged again.
    */
   async step(): Promise<{ isWaiting: boolean; isNews: boolean }> {
-    const { ports, gate } = this.session;
-    const { store } = ports;
+    const { store } = this.session.ports;
     let isWaiting = false;
     let isNews = false;
     // A request that never arrived is bought now, so it needs what every purchase needs.
     if (!this.mayBuy) return { isWaiting, isNews };
     for (const { id, state } of await store.interrupted()) {
       if (state !== "unknown") continue;
-      // From here on no verdict of the counters makes it planned, and then bought beside the repeated request.
-      gate.settling.spare(id);
-      try {
-        const item = await store.item(id);
-        const attempt = item.state === "unknown" ? await store.attempt(id) : null;
-        const may = attempt && (await this.mayRepeat(item, attempt));
-        const done = attempt && may === "yes" ? await this.repeated(item, attempt) : null;
-        isNews ||= done === "answered" || may === "judged";
-        isWaiting ||= done === "waits";
-      } finally {
-        gate.settling.spareNoMore(id);
-      }
+      const item = await store.item(id);
+      const attempt = item.state === "unknown" ? await store.attempt(id) : null;
+      const may = attempt && (await this.mayRepeat(item, attempt));
+      const done = attempt && may === "yes" ? await this.repeated(item, attempt) : null;
+      isNews ||= done === "answered" || done === "judged" || may === "judged";
+      isWaiting ||= done === "waits";
     }
     return { isWaiting, isNews };
   }
@@ -85,9 +78,13 @@ export class Repeats {
     return "no";
   }
 
-  private async repeated(item: Item, attempt: Attempt): Promise<"answered" | "waits" | "given up"> {
+  private async repeated(
+    item: Item,
+    attempt: Attempt,
+  ): Promise<"answered" | "judged" | "waits" | "given up"> {
     const { ports, chains, gate } = this.session;
-    const { accounts, accountId, fingerprint, lanes, service, receipts, store, clock } = ports;
+    const { accounts, accountId, fingerprint, lanes, service, receipts, spendLog, store, clock } = ports;
+    const entry = attempt.spendLogId;
     const { count, nextAt } = this.tries.get(item.id) ?? { count: 0, nextAt: clock.monotonic() };
     if (clock.monotonic() < nextAt) return "waits";
     const run = await store.run(attempt.runId);
@@ -111,6 +108,13 @@ export class Repeats {
         gate.prices.refused(item);
         return "waits";
       }
+      // From here on no verdict of the counters makes it planned, and then bought beside the repeated request.
+      if (entry === null || !(await spendLog.repeats(entry))) {
+        await accounts.release(ticket);
+        this.debt().shrink();
+        gate.prices.refused(item);
+        return "judged";
+      }
       const sentAt = clock.monotonic();
       const outcome = await service.generate(body, ticket, repeatKey(item, attempt));
       const sign = signOf(outcome);
@@ -123,10 +127,13 @@ export class Repeats {
         await writeReceipt(this.session, run, item, attempt, answer);
         if (await adoptAnswer(ports, item, attempt, answer.outcome, "its request was repeated")) {
           this.tries.delete(item.id);
-          gate.settling.found(attempt.spendLogId);
+          gate.settling.found(entry);
           return "answered";
         }
       }
+      // Whatever the answer says of this try, an earlier one may still arrive.
+      await spendLog.answered(entry, { outcome: "unknown", completeError: false });
+      gate.settling.lostAgain();
       this.tries.set(item.id, { count: count + 1, nextAt: clock.monotonic() + backoffMs(count + 1) });
       return "waits";
     } finally {

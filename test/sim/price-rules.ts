@@ -58,6 +58,13 @@ export class PriceRules implements Rule {
     return this.known.has(trip) ? charged : Math.min(charged, this.planned.get(trip) ?? charged);
   }
 
+  /** Whether an item was planned for less than its like is known to be charged: a charge may become known late. */
+  isBelow(item: string): boolean {
+    const model = this.models.get(item) ?? "";
+    const charges = [this.remembered, ...this.told].map((known) => known.get(model) ?? 0);
+    return this.priceOf(item) < Math.max(...charges) - 1e-6;
+  }
+
   sent(trip: Trip): void {
     const { sender, item } = trip;
     if (!this.begun.has(sender)) this.begun.set(sender, new Map(this.remembered));

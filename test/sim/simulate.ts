@@ -76,6 +76,7 @@ class Simulation {
   private readonly service: SimulatedService;
   private readonly workspaces: Workspace[];
   private readonly trace: Trace;
+  private readonly prices: PriceRules;
   private readonly strangers = new Map<string, Buffer>();
   private readonly network: { wire: Wire; files: FileServer; bucket: SimulatedBucket | null };
   private readonly money: MoneyRules;
@@ -109,6 +110,7 @@ class Simulation {
     this.service = new SimulatedService(scenario, now, () => this.network.bucket);
     const { ledger } = this.service;
     const prices = new PriceRules(scenario, this.workspaces);
+    this.prices = prices;
     this.money = new MoneyRules(scenario, ledger, this.workspaces, prices, disk);
     const published = new PublishRules(
       scenario,
@@ -202,7 +204,11 @@ class Simulation {
       modelOf,
       priceOf: (item) => highestPriceOf(scenario, modelOf(item)),
       surpriseOf: (item) => highestPriceOf(scenario, modelOf(item)) - lowestPriceOf(scenario, modelOf(item)),
-      mayWait: (item) => this.waitsForPrice(modelOf(item)) || cancelled.has(item) || replaced.has(item),
+      mayWait: (item) =>
+        this.waitsForPrice(modelOf(item)) ||
+        this.isBelowCharge(item) ||
+        cancelled.has(item) ||
+        replaced.has(item),
       runOf: (item) => runOf.get(item) ?? 0,
       spent: await this.spent(),
       letGo: await this.letGo(),
@@ -248,6 +254,11 @@ class Simulation {
       const others = blocked.filter(({ note }) => !note?.startsWith("cannot be published"));
       checkHandedOn(others, scenario, isThere, bucket !== null);
     }
+  }
+
+  /** Whether an item was planned at a price that had fallen, and an earlier, higher charge became known afterwards. */
+  private isBelowCharge(item: string): boolean {
+    return this.scenario.otherPrice?.agrees === false && this.prices.isBelow(item);
   }
 
   /** Whether nothing of a model is bought any more, because it has got dearer and nobody agrees to that. */

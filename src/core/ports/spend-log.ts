@@ -14,6 +14,11 @@ export interface SpendLog {
   intendWithin(bounds: Bounds, intent: LoggedIntent): Promise<number | null>;
   /** Records the outcome of the POST. */
   answered(entry: number, answer: LoggedAnswer): Promise<void>;
+  /**
+   * The same POST is sent once more: until `answered` it is in flight again, and nothing that was read before counts for it.
+   * False if it has an answer or a verdict by now: then it must not be sent.
+   */
+  repeats(entry: number): Promise<boolean>;
   /** Records a poll of the task of an accepted POST. */
   polled(entry: number, poll: LoggedPoll): Promise<void>;
   /** Records a counter reading, taken while no POST of the key was in flight in any process. Returns its position. */

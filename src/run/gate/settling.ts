@@ -57,8 +57,6 @@ export class Settling {
   unsettled = 0;
   /** Those of them that this execution lost itself, by their entry in the spend log: only they make submitting wait. */
   private lostHere = new Set<number>();
-  /** Items that get no verdict for the moment. */
-  private readonly spared = new Set<number>();
   /** Until the counters are to be read next; null when no reading could prove anything. */
   private nextReading: Wait | null = null;
   /** Until a reading that is due and could not be taken is tried again. */
@@ -188,14 +186,9 @@ export class Settling {
     this.nextReading = this.time.wait(0);
   }
 
-  /** An item whose request is being repeated: it gets no verdict until that is over, as its answer counts more. */
-  spare(itemId: number): void {
-    this.spared.add(itemId);
-  }
-
-  /** Its request is not being repeated any more. */
-  spareNoMore(itemId: number): void {
-    this.spared.delete(itemId);
+  /** One of them was sent again, in vain: what was read before proves nothing about it. */
+  lostAgain(): void {
+    this.losses++;
   }
 
   /** A request that was lost has its answer after all. */
@@ -308,7 +301,6 @@ export class Settling {
     const { store } = this.ports;
     const unknown = (await store.interrupted()).filter((item) => item.state === "unknown");
     for (const item of unknown) {
-      if (this.spared.has(item.id)) continue;
       const attempt = await store.attempt(item.id);
       if (!attempt) throw new Error(`item ${item.id} is unknown without an attempt`);
       const found = await this.verdictOn(attempt);

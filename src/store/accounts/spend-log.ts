@@ -111,6 +111,17 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         { part: {} },
       ),
 
+    repeats: async (entry) =>
+      atomic(function* () {
+        const isOpen = "id = ? AND outcome = 'unknown' AND verdict IS NULL";
+        if ((yield* sql(`SELECT 1 FROM spend_log WHERE ${isOpen}`).get(entry)) === undefined) return false;
+        yield* advance(sql);
+        yield* sql(
+          `UPDATE spend_log SET outcome = NULL, complete_error = 0, ended_seq = NULL, ended_at = NULL WHERE ${isOpen}`,
+        ).run(entry);
+        return true;
+      }),
+
     polled: async (entry, poll) =>
       atomic(
         function* () {

@@ -80,6 +80,27 @@ export function spendLogSuite(open: OpenDatabase): void {
     expect(await spendLog.newestPaid(clock.now())).toBeNull();
   });
 
+  test("P2: what was read before a request was repeated proves nothing about it", async () => {
+    await earnTrust();
+    const lost = await buy();
+    await spendLog.answered(lost, { outcome: "unknown", completeError: true });
+    expect(await spendLog.repeats(lost)).toBe(true);
+    // On its way once more.
+    expect(await judge()).toEqual([]);
+    expect(await spendLog.open()).toMatchObject([{ entry: lost, answered: false }]);
+    await spendLog.answered(lost, { outcome: "unknown", completeError: false });
+    await read(4);
+    expect(await judge()).toEqual([]);
+    const [first, second] = defaultReconcile.settleMs;
+    clock.advance(first);
+    await read(4);
+    clock.advance(second);
+    await read(4);
+    expect(await judge()).toEqual([[lost, "not_charged"]]);
+    // Another workspace may have had it judged meanwhile.
+    expect(await spendLog.repeats(lost)).toBe(false);
+  });
+
   test("what other workspaces have paid for, or may have, is known, unless it failed", async () => {
     const began = clock.now();
     clock.advance(minuteMs);
