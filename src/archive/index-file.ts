@@ -54,6 +54,8 @@ export interface IndexFacts {
   key: string;
   /** The job's edition; absent for the first one. */
   edition?: string;
+  /** The step of the job that made it; absent without steps. */
+  step?: string;
   /** The task's id at the service. */
   task: string;
   external_task: string | null;
@@ -80,6 +82,11 @@ export interface IndexLine extends IndexFacts {
   /** Hexadecimal. */
   sha256: string;
   mime: string;
+  /** Of a picture or a film as it is shown, in pixels; absent where the check did not come across them. */
+  width?: number;
+  height?: number;
+  /** Of a film or a sound, in seconds. */
+  duration?: number;
   /**
    * How far the content was checked: `decoded`, `packets` or `type`, and after a comma why no further. `pruned` and a date if
    * the file was removed since.
@@ -369,11 +376,13 @@ export function lineOf(output: ArchivedOutput): IndexLine {
 /** What the index says about an item and the task that made its files. */
 export function indexFacts(item: NewItem, task: TaskOfFile | null): IndexFacts {
   const { rowId, key, edition, model, prompt, params, inputs } = item;
+  const step = stepOf(item);
   const charged = task?.charged ?? null;
   return {
     item: rowId,
     key,
     ...(edition === "" ? {} : { edition }),
+    ...(step === null ? {} : { step }),
     task: task?.taskId ?? "",
     external_task: task?.externalTaskId ?? null,
     model,
@@ -384,6 +393,11 @@ export function indexFacts(item: NewItem, task: TaskOfFile | null): IndexFacts {
     created: task?.createdAt ?? null,
     completed: task?.completedAt ?? null,
   };
+}
+
+/** The step of the job that made an item, as its cells have it; null without steps. */
+export function stepOf({ cells }: Pick<NewItem, "cells">): string | null {
+  return cells.find(([column]) => column === "step")?.[1] ?? null;
 }
 
 type TaskOfFile = Pick<Attempt, "taskId" | "externalTaskId" | "charged" | "createdAt" | "completedAt">;

@@ -2,7 +2,7 @@ import { dirname, join, posix, relative } from "node:path";
 import type { Clock } from "../clock.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
-import { acceptedContent, type MediaContent } from "./check/content.js";
+import { acceptedContent, type MediaContent, measuresOf } from "./check/content.js";
 import { holds, isAboutName, linked, numberedName, outputName, placeFor, safeName } from "./disk/names.js";
 import { type DiskRefusal, refusalNow, refusalOf } from "./disk/space.js";
 import { type Temporary, temporaryName } from "./disk/temporary.js";
@@ -346,6 +346,7 @@ async function place(
     bytes,
     sha256,
     mime,
+    ...measuresOf(content),
     check,
     saved: new Date(clock.now()).toISOString(),
     bulkgen: version,

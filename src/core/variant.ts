@@ -13,4 +13,9 @@ export function rowIdOf({ rowId, variant }: { rowId: string; variant: number }):
   return variant === 1 ? rowId : rowId.replace(ending, "");
 }
 
+/** The wanted name of an item's file without the number of its variant. */
+export function plainName({ name, variant }: { name: string; variant: number }): string {
+  return variant === 1 ? name : name.replace(ending, "");
+}
+
 const ending = /-v\d+$/;

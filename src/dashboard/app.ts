@@ -291,8 +291,8 @@ function acts(app: Hono, { commands, clock, signal, workspace }: DashboardAppOpt
   });
 }
 
-function files(app: Hono, { watch, environment }: DashboardAppOptions, guard: Guard): void {
-  const zips = new Zips(watch);
+function files(app: Hono, { watch, environment, workspace, clock }: DashboardAppOptions, guard: Guard): void {
+  const zips = new Zips(watch, workspace, clock);
   const small = bodyLimit({
     maxSize: jsonBytesMax,
     onError: (context) => refusal(context, "refused", "This request is too large.", 422),

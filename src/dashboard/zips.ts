@@ -2,8 +2,13 @@ import { createReadStream, type ReadStream, statSync } from "node:fs";
 import { posix } from "node:path";
 import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
+import type { Clock } from "../clock.js";
 import type { Zipped } from "../documents/page.js";
 import type { BrowsedFile, Browser } from "../store/browse/pages.js";
+import { finalNames } from "../upkeep/archive/sheet-rows.js";
+import { newestRun } from "../workspace/find-run.js";
+import { withStore } from "../workspace/state.js";
+import type { Workspace } from "../workspace/workspace.js";
 import { existing } from "./files.js";
 import { Refused } from "./refused.js";
 import type { WorkspaceWatch } from "./workspace-watch.js";
@@ -12,19 +17,31 @@ import type { WorkspaceWatch } from "./workspace-watch.js";
 const keptMax = 20;
 const pageFiles = 500;
 
+/** A file, and how it is called in the ZIP if that differs. */
+type NamedFile = BrowsedFile & { packedAs?: string };
+
 /** Archived files as one ZIP, packed while it is sent: media do not fit into memory. */
 export class Zips {
-  private readonly prepared = new Map<number, { name: string; files: BrowsedFile[] }>();
+  private readonly prepared = new Map<number, { name: string; files: NamedFile[] }>();
   private lastId = 0;
 
-  constructor(private readonly watch: WorkspaceWatch) {}
+  constructor(
+    private readonly watch: WorkspaceWatch,
+    private readonly workspace: Workspace,
+    private readonly clock: Clock,
+  ) {}
 
   /** Rejects with Refused when a file is missing, before anything is sent. */
   async prepare(wanted: Zipped): Promise<{ id: number; name: string }> {
     const browser = await this.watch.browser();
-    const files =
-      "run" in wanted ? await filesOfRun(browser, wanted.run) : await filesNamed(browser, wanted.files);
-    if (files.length === 0) throw new Refused("there are no files to pack");
+    const isFinal = "run" in wanted && wanted.final === true;
+    const files = isFinal
+      ? await this.finalFiles(browser, wanted.run)
+      : "run" in wanted
+        ? (await filesOfRun(browser, wanted.run)).filter(({ approval }) => approval !== "rejected")
+        : await filesNamed(browser, wanted.files);
+    if (files.length === 0)
+      throw new Refused(isFinal ? "no row has a final file yet" : "there are no files to pack");
     for (const file of files) existing(file);
     const jobs = new Set(files.map(({ job }) => job));
     const name = `${jobs.size === 1 ? safeName([...jobs][0] ?? "").replaceAll("/", "-") : "bulkgen"}.zip`;
@@ -32,6 +49,19 @@ export class Zips {
     this.prepared.set(id, { name, files });
     this.prepared.delete(id - keptMax);
     return { id, name };
+  }
+
+  private async finalFiles(browser: Browser, run: number): Promise<NamedFile[]> {
+    const names = await withStore(this.workspace, this.clock, async (store) =>
+      finalNames(store, await newestRun(run)(store)),
+    );
+    const files: NamedFile[] = [];
+    for (const [id, own] of names)
+      for (let number = 1; number <= own.size; number++) {
+        const file = await browser.file(id, number);
+        if (file !== null) files.push({ ...file, packedAs: own.get(file.file) ?? file.file });
+      }
+    return files;
   }
 
   async answer(id: number): Promise<Response> {
@@ -47,7 +77,7 @@ export class Zips {
     output.once("close", () => reading?.destroy());
     const names = new Set<string>();
     for (const file of zip.files) {
-      const name = freeName(`${safeName(file.job)}/${file.file}`, names);
+      const name = freeName(`${safeName(file.job)}/${file.packedAs ?? file.file}`, names);
       const path = existing(file);
       const { size, mode } = statSync(path);
       // Media are compressed already.

@@ -182,6 +182,7 @@ export const indexLine = z.strictObject({
   item: rowId,
   key: itemKey,
   edition: text("the job's edition; absent for the first one").optional(),
+  step: text("the step of the job that made it; absent without steps").optional(),
   task: text("the task's id at the service"),
   external_task: text("the task's id at the provider behind the service").nullable(),
   model: z.string(),
@@ -197,6 +198,12 @@ export const indexLine = z.strictObject({
   bytes: bytes("its size"),
   sha256,
   mime: text("its media type"),
+  width: z
+    .int()
+    .describe("of a picture or a film as it is shown, in pixels; absent where unknown")
+    .optional(),
+  height: z.int().describe("see `width`").optional(),
+  duration: z.number().describe("of a film or a sound, in seconds; absent where unknown").optional(),
   check,
   saved: time("when it was saved"),
   bulkgen: text("the version of bulkgen that saved it"),

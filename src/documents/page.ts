@@ -389,7 +389,8 @@ const offeredPrice = z.strictObject({
 export type OfferedPrice = z.output<typeof offeredPrice>;
 
 const zipped = z.union([
-  z.object({ run: z.int().positive() }),
+  /** Of a run's items, without the rejected ones; with `final`, the set to hand over of its sheet. */
+  z.object({ run: z.int().positive(), final: z.literal(true).optional() }),
   z.object({
     files: z
       .array(z.object({ item: z.int(), number: z.int() }))

@@ -11,10 +11,12 @@ import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
 import type { Browser, WantedItems } from "../store/browse/pages.js";
+import { finalSetOf } from "../upkeep/archive/sheet-rows.js";
 import { fileDocument, itemDocument, runDocument } from "../workspace/browsed.js";
+import { newestRun } from "../workspace/find-run.js";
 import { noRunsText, refuseLost } from "../workspace/history.js";
 import { lockOwnerOf } from "../workspace/lock.js";
-import { type Opened, openPages } from "../workspace/state.js";
+import { type Opened, openPages, withStore } from "../workspace/state.js";
 import { historyOf, statusOf } from "../workspace/status.js";
 import { findWorkspace, type Workspace, workspaceExists } from "../workspace/workspace.js";
 import { rethrowAsPrinted } from "./printed-errors.js";
@@ -41,11 +43,24 @@ export interface WorkspaceReader {
   ): Promise<{ items: ItemDocument[]; total: number }>;
   /** Archived files, the newest first; at most 100, or `limit`; with `run`, those of the items that the run has now. */
   outputs(wanted?: { run?: number; text?: string; limit?: number }): Promise<FileDocument[]>;
+  /** The set to hand over of a run's sheet, by default of the newest run. Null if there is no run with that number. */
+  finalSet(run?: number): Promise<FinalSet | null>;
   /** The status of a run, by default the newest, with its items in trouble. Null if there is no run with that number. */
   status(run?: number): Promise<StatusDocument | null>;
   /** The runs that ended after `since` or are unfinished, with their sums. `notBegun` is empty: schedules are not read. */
   report(since: Date): Promise<ReportDocument>;
   close(): Promise<void>;
+}
+
+/**
+ * Of each item of a sheet the take that a person has picked, else the newest approved one, else the first; never one that is
+ * rejected or waits for approval.
+ */
+export interface FinalSet {
+  /** `path` is absolute, `name` what it is called without the number of its variant. */
+  files: { row: number; rowId: string; path: string; name: string; prompt: string | null }[];
+  /** Items without a final file, and why, for people. */
+  missing: { row: number; rowId: string; reason: string }[];
 }
 
 export interface WorkspaceOptions {
@@ -131,6 +146,13 @@ class BrowserReader implements WorkspaceReader {
     const { run, text = "", limit = rowsMax } = wanted;
     const files = await this.browser.files({ run: run ?? null, text, before: null, limit });
     return files.map(fileDocument);
+  }
+
+  async finalSet(run?: number): Promise<FinalSet | null> {
+    checkReading({ run }, null);
+    const { clock } = this;
+    if (run !== undefined && (await this.browser.run(run)) === null) return null;
+    return withStore(this.#workspace, clock, async (store) => finalSetOf(store, await newestRun(run)(store)));
   }
 
   async status(run?: number): Promise<StatusDocument | null> {

@@ -164,6 +164,15 @@ export const tools: readonly Tool[] = [
     words: (given) => ["find", String(given["text"])],
   },
   {
+    name: "final_set",
+    title: "List the set to hand over",
+    describe:
+      "Lists the final file of each item of a run's sheet: the picked take, else the approved one, else the first; never a rejected one. Items without a final file have none, and say why. Works offline.",
+    input: z.strictObject({ run: runNumber.optional() }),
+    looks: true,
+    words: (given) => ["export", ...runWords(given), "--final"],
+  },
+  {
     name: "resolve",
     title: "Decide about held items",
     describe:

@@ -18,13 +18,27 @@ export const exportFlags = {
     conflicts: ["zip"],
   }),
   picked: toggle("only the picked items", { conflicts: ["failed"], inFiles: "never" }),
-  from: reviewFlag("only the items picked in", ["failed", "picked"]),
-  columns: option("<a,b,c>", "only these columns, in this order", columnNames, {
+  final: toggle("the set to hand over: of each item the picked take, else the approved one, else the first", {
+    conflicts: ["failed", "picked"],
+    inFiles: "never",
+  }),
+  from: reviewFlag("only the items picked in", ["failed", "picked", "final"]),
+  columns: option(
+    "<a,b,c>",
+    "only these columns, in this order; a=b calls column a by the name b",
+    columnNames,
+    { conflicts: ["failed"], inFiles: "never" },
+  ),
+  perRow: toggle("one line for each row, with its files side by side: file_1, file_2 …", {
     conflicts: ["failed"],
     inFiles: "never",
   }),
   zip: option("<file>", "pack the archived files, their index and the sheet", pathName, { isPath: true }),
   filesOnly: toggle("with --zip: only the files, without index and sheet"),
+  sidecars: option("<txt>", "with --zip: a text file with its prompt beside each file", oneOf("txt"), {
+    inFiles: "never",
+  }),
+  withGallery: toggle("with --zip: a page that shows the files", { inFiles: "never" }),
   force: toggle("replace an existing file"),
   ...workspaceFlags,
   ...selectionFlags,
@@ -47,6 +61,10 @@ export type PickFlags = FlagsOf<typeof pickFlags>;
 
 export const galleryFlags = {
   picked: toggle("only the picked items, written to picked.html", { inFiles: "never" }),
+  final: toggle("only the set to hand over (see export --final), written to final.html", {
+    conflicts: ["picked"],
+    inFiles: "never",
+  }),
   prices: toggle("show the credits of each file"),
   to: option(
     "<path>",

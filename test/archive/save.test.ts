@@ -132,7 +132,8 @@ describe("a good output", () => {
     const { kind: _, ...facts } = result as SaveResult & { kind: "saved" };
     expect(facts.bytes).toBe(picture.length);
     const program = { saved: "2026-01-01T00:00:00.000Z", bulkgen: "1.2.3" };
-    expect(await lines()).toEqual([{ ...wanted().index, output: 1, ...facts, ...program }]);
+    const size = { width: 48, height: 36 };
+    expect(await lines()).toEqual([{ ...wanted().index, output: 1, ...facts, ...size, ...program }]);
   });
 
   test("P13: the steps come in the order that makes the file durable", async () => {

@@ -338,7 +338,7 @@ describe("texts from outside", () => {
         workspace: place.workspace,
         run: undefined,
         clock: place.clock,
-        picked: false,
+        only: null,
         prices: true,
         onProgress: () => {},
         render: galleryPage,

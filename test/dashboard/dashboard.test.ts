@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
@@ -808,6 +817,18 @@ describe("look back", () => {
     await expect(post("/api/zip", { files: [{ item: 99, number: 1 }] })).rejects.toThrow(
       "there are no files to pack",
     );
+  });
+
+  test("the final set is loaded with the picked take under its row's name", async () => {
+    const { post, ask, place, service } = await madeTwo();
+    const { env } = service;
+    expect((await run(place, ["redo", "cup", "--yes"], { env })).code).toBe(0);
+    expect((await run(place, ["pick", "cup-v2"], { env })).code).toBe(0);
+    const { src } = await post<ZipReady>("/api/zip", { run: 1, final: true });
+    const packed = unzip(Buffer.from(await (await ask(src)).arrayBuffer()));
+    expect([...packed.keys()].toSorted()).toEqual(["autumn/cup.png", "autumn/jar.png"]);
+    const second = readFileSync(join(place.folder, "outputs/autumn/cup-v2.png"));
+    expect(packed.get("autumn/cup.png")?.equals(second)).toBe(true);
   });
 
   test("a ZIP that is given up on its way leaves no file open", async () => {

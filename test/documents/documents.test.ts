@@ -148,6 +148,13 @@ describe("documents", () => {
     await called(2, place, "plan headings.csv --sandbox --json");
     await called(0, place, "redo a01 --yes --sandbox --json");
     await called(0, place, "pick a01-v2 --sandbox --json");
+    place.write(
+      "said.yaml",
+      "rows: [{ id: a, prompt: hello }]\nsteps: [{ name: voice, model: voice-clear }]\n",
+    );
+    await called(0, place, "run said.yaml --sandbox --json --yes");
+    const said = readFileSync(join(place.folder, "sandbox-outputs", "said", "index.jsonl"), "utf8");
+    check("index", JSON.parse(said), place);
     const outputs = join(place.folder, "sandbox-outputs", "set");
     check("index", JSON.parse(readFileSync(join(outputs, "a01.json"), "utf8")), place);
     for (const line of readFileSync(join(outputs, "index.jsonl"), "utf8").trim().split("\n"))

@@ -53,6 +53,7 @@ describe.concurrent("bulkgen export", () => {
         "item",
         "file",
         "picked",
+        "approval",
         "state",
         "reason",
         "credits",
@@ -79,7 +80,7 @@ describe.concurrent("bulkgen export", () => {
   test("writes a workbook that holds the same, where the name says so", slow, async () => {
     const place = await finished();
     const end = await run(place, ["export", "--sandbox", "--to", "team.xlsx"]);
-    expect(end).toMatchObject({ code: 0, stdout: "", stderr: "team.xlsx: 4 rows, 15 columns\n" });
+    expect(end).toMatchObject({ code: 0, stdout: "", stderr: "team.xlsx: 4 rows, 16 columns\n" });
     const parts = unzip(join(place.folder, "team.xlsx"));
     const text = [...parts].map(([, content]) => content.toString()).join("");
     expect(text).toContain("Jug, large");
@@ -97,7 +98,7 @@ describe.concurrent("bulkgen export", () => {
     expect(end.code, end.stderr).toBe(0);
     const [header, line] = (await exported(place)).replace("\uFEFF", "").split("\r\n");
     expect(header).toMatch(/^ID;Model;Prompt;Preis in €;Notiz;Notiz;item;file;/);
-    expect(line).toMatch(/^a;.*;eine Tasse, rot;7;alt;neu;a;a\.png;;archived;/);
+    expect(line).toMatch(/^a;.*;eine Tasse, rot;7;alt;neu;a;a\.png;;;archived;/);
     const few = await exported(place, "--columns", "id, Preis in €, file, credits");
     expect(few.replace("\uFEFF", "")).toBe("ID;Preis in €;file;credits\r\na;7;a.png;1\r\n");
     const json = JSON.parse(await exported(place, "--format", "json", "--columns", "prompt,file"));
@@ -140,7 +141,7 @@ describe.concurrent("bulkgen export", () => {
     expect(money.needed).toBe(0);
     expect(notes.filter((note: string) => /task_id|"file"/.test(note))).toEqual([]);
     await run(place, ["run", "team.csv", "--sandbox", "--yes", "--skip-invalid"]);
-    expect(Object.keys(csv(await exported(place))[0] ?? {})).toHaveLength(15);
+    expect(Object.keys(csv(await exported(place))[0] ?? {})).toHaveLength(16);
   });
 
   test("--failed gives a manifest of what failed and why, and that runs as it is", slow, async () => {

@@ -121,6 +121,7 @@ describe("the commands of the pages work:", () => {
       "bulkgen pick --from review.csv",
       "bulkgen pick teapot-v2 outputs/autumn/cup.png",
       "bulkgen export --picked --zip client.zip --files-only",
+      "bulkgen export --final --zip autumn.zip",
     );
   });
 

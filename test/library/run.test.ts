@@ -46,6 +46,11 @@ describe("a run by the library", () => {
       items: [{ rowId: "jug", state: "archived", price: 1, files: 1, picked: false }],
       total: 1,
     });
+    const final = await workspace.finalSet();
+    expect(final?.missing).toEqual([]);
+    expect(final?.files.every(({ path }) => existsSync(path))).toBe(true);
+    expect(final?.files.map(({ name }) => name)).toContain("cup.png");
+    expect(await workspace.finalSet(99)).toBeNull();
     const [output] = await workspace.outputs({ text: "cup" });
     expect(existsSync(join(output?.folder ?? "", output?.file ?? ""))).toBe(true);
     expect(documents.status.schema.parse(await workspace.status())).toMatchObject({

@@ -103,7 +103,7 @@ test("tools have names, schemas and hints; what spends demands a cap", async () 
   const demanding = listed.filter(({ inputSchema }) => inputSchema.required?.includes("max_credits"));
   expect(demanding.map(({ name }) => name)).toEqual(["run", "resume"]);
   const looking = listed.filter(({ annotations }) => annotations.readOnlyHint).map(({ name }) => name);
-  expect(looking).toEqual(["models", "account", "plan", "status", "runs", "find"]);
+  expect(looking).toEqual(["models", "account", "plan", "status", "runs", "find", "final_set"]);
 });
 
 test("an agent is told what to do about a command that no tool runs, such as approve", async () => {

@@ -225,7 +225,11 @@ test("the list price beside a charge is that of the chosen options", async () =>
     { value: "high", label: "High", credits_cost: 12 },
   ];
   const clip = {
-    ...{ model_key: "clip", model_name: "Clip", category: "video", credits_cost: 3, input_type: "text" },
+    model_key: "clip",
+    model_name: "Clip",
+    category: "video",
+    credits_cost: 3,
+    input_type: "text",
     parameters: [{ key: "quality", label: "Quality", type: "select", default: "low", options }],
   };
   const charges = new Map([[priceGroup({ model: "clip", params: { quality: "high" } }), credits(11)]]);

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { Disk } from "../../core/ports/disk.js";
 import { wholeOf } from "../../text/pieces.js";
-import { decodable, decodedSize, isSmallAndWhole, oneLine, pictureFault } from "./pictures.js";
+import { decodable, decodedSize, isSmallAndWhole, oneLine, pictureFault, shownSize } from "./pictures.js";
 import { missingPart } from "./stated-size.js";
 
 /**
@@ -17,12 +17,29 @@ import { missingPart } from "./stated-size.js";
  */
 type CheckLevel = "decoded" | "packets" | "type" | "accepted";
 
+/** As far as the check came across them. */
+export interface Measures {
+  /** Of a picture or a film as it is shown, in pixels. */
+  width?: number;
+  height?: number;
+  /** Of a film or a sound, in seconds. */
+  duration?: number;
+}
+
+export function measuresOf({ width, height, duration }: Measures): Measures {
+  return {
+    ...(width === undefined ? {} : { width }),
+    ...(height === undefined ? {} : { height }),
+    ...(duration === undefined ? {} : { duration }),
+  };
+}
+
 /** A file up to this size is read once, whole. */
 export const smallBytes = 4 * 2 ** 20;
 
 export type MediaContent =
   /** `because` says why only the type was checked, for a format that is normally read further. */
-  | { kind: "media"; extension: string; mime: string; check: CheckLevel; because?: string }
+  | ({ kind: "media"; extension: string; mime: string; check: CheckLevel; because?: string } & Measures)
   /** Not what was ordered: broken, truncated, of another category, or not media. */
   | { kind: "bad"; reason: string };
 
@@ -68,7 +85,7 @@ export async function inspect(
     if (decoded === "too large") return cut ?? unread("too large to decode");
     const fault = await pictureFault(bytes, mime, decoded);
     if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
-    return cut ?? { kind: "media", extension, mime, check: "decoded" };
+    return cut ?? { kind: "media", extension, mime, check: "decoded", ...(await shownSize(bytes)) };
   }
   if (cut !== null) return cut;
   if (readable.has(extension)) return openTracks(disk, path, size, category, { extension, mime });
@@ -153,7 +170,8 @@ export async function inspectSmallPicture(
   if (type === undefined || !decodable.has(type.mime)) return null;
   const { ext: extension, mime } = type;
   if ((await missingPart(async (start, end) => bytes.subarray(start, end), size)) !== null) return null;
-  return (await isSmallAndWhole(bytes, mime)) ? { kind: "media", extension, mime, check: "decoded" } : null;
+  if (!(await isSmallAndWhole(bytes, mime))) return null;
+  return { kind: "media", extension, mime, check: "decoded", ...(await shownSize(bytes)) };
 }
 
 /** Containers made for video may contain only sound; the tracks say which. */
@@ -226,17 +244,24 @@ async function openTracks(
     const wanted = category === "audio" || category === "video" ? category : null;
     if (tracks.length === 0 || (wanted !== null && !tracks.some((track) => track.type === wanted)))
       return { kind: "bad", reason: `expected ${category}, got ${mime} without such a track` };
+    let duration = 0;
     for (const track of tracks) {
       let packets = 0;
-      for await (const _ of new EncodedPacketSink(track).packets()) packets++;
+      for await (const packet of new EncodedPacketSink(track).packets()) {
+        packets++;
+        duration = Math.max(duration, packet.timestamp + packet.duration);
+      }
       if (packets === 0) return { kind: "bad", reason: `${mime} has an empty ${track.type} track` };
     }
-    const soundOnly = category === "audio" && !tracks.some((track) => track.type === "video");
+    const film = tracks.find((track) => track.isVideoTrack());
+    const soundOnly = category === "audio" && film === undefined;
     return {
       kind: "media",
       extension,
       mime: soundOnly ? mime.replace(/^video/, "audio") : mime,
       check: "packets",
+      ...(film && { width: film.displayWidth, height: film.displayHeight }),
+      ...(duration > 0 && { duration: Math.round(duration * 1_000) / 1_000 }),
     };
   } catch (error) {
     // An error of the disk says nothing about the file.

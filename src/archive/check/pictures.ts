@@ -27,12 +27,23 @@ const smallPixelsMax = smallBytesMax / 4;
 /** How much memory it takes to decode a picture whole: little, much, or more than a file may take. */
 export type DecodedSize = "small" | "large" | "too large";
 
-/** How large a picture is when it is decoded, according to its header. */
-export async function decodedSize(bytes: Buffer): Promise<DecodedSize> {
+/** What the header of a picture says; null if it cannot be read. */
+async function headerOf(bytes: Buffer) {
   const { default: sharp } = await import("sharp");
-  const facts = await sharp(bytes, { limitInputPixels: false })
+  return sharp(bytes, { limitInputPixels: false })
     .metadata()
     .catch(() => null);
+}
+
+/** The size of a picture as it is shown, in pixels, according to its header; nothing if it cannot be read. */
+export async function shownSize(bytes: Buffer): Promise<{ width?: number; height?: number }> {
+  const facts = await headerOf(bytes);
+  return facts === null ? {} : { width: facts.autoOrient.width, height: facts.autoOrient.height };
+}
+
+/** How large a picture is when it is decoded, according to its header. */
+export async function decodedSize(bytes: Buffer): Promise<DecodedSize> {
+  const facts = await headerOf(bytes);
   if (facts === null) return "large";
   const { width, height, channels, depth, isProgressive, format, pages = 1 } = facts;
   const pixels = width * height;

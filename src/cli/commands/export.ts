@@ -2,19 +2,34 @@ import { existsSync, realpathSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
-import { EarlyExit } from "../../core/exit.js";
+import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
 import { reviewedNames } from "../../job/orders/review.js";
 import type { Machine } from "../../machine.js";
 import { foldedName } from "../../manifest/shape/columns.js";
+import type { SheetForm } from "../../manifest/shape/source.js";
 import type { ExportFlags } from "../../options/archive.js";
+import { nameOf } from "../../options/definition.js";
 import { selectionOf } from "../../options/manifest.js";
+import { galleryPage } from "../../report/gallery/document.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
 import { count } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
 import { terminalText } from "../../text/terminal.js";
 import { type Export, exportRun } from "../../upkeep/archive/export.js";
-import { type FilledSheet, mappedLines } from "../../upkeep/archive/filled-sheet.js";
+import {
+  type ChosenColumn,
+  chosenSheet,
+  columnNamed,
+  columnNames,
+  type FilledSheet,
+  filledSheet,
+  mappedLines,
+  measuredColumns,
+  ownNames,
+  sheetOfRows,
+} from "../../upkeep/archive/filled-sheet.js";
 import { pack } from "../../upkeep/archive/pack.js";
+import type { MissingRow } from "../../upkeep/archive/sheet-rows.js";
 import { writeWhole } from "../../whole-file.js";
 import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
@@ -24,7 +39,7 @@ export async function exportSheet({
   flags,
   args,
   machine,
-}: Call<ExportFlags, { run?: number }>): Promise<undefined> {
+}: Call<ExportFlags, { run?: number }>): Promise<ExitName | undefined> {
   const format = formatOf(flags);
   if (flags.failed && format !== "csv" && format !== "xlsx")
     throw new EarlyExit(
@@ -41,7 +56,9 @@ export async function exportSheet({
     selection: selectionOf(flags),
     failed: flags.failed ?? false,
     picked: flags.picked ?? false,
+    final: flags.final ?? false,
     reviewed,
+    measured: (flags.columns ?? []).some(isMeasured),
     cwd: machine.cwd,
     clock: machine.clock,
   };
@@ -53,19 +70,37 @@ async function write(
   format: SheetFormat,
   flags: ExportFlags,
   machine: Machine,
-): Promise<undefined> {
+): Promise<ExitName | undefined> {
   if (made.lostPicks !== null) machine.stderr.write(`bulkgen: ${terminalText(made.lostPicks)}.\n`);
   if (flags.failed) checkLocalInputs(made, flags, machine);
-  if (flags.filesOnly && flags.zip === undefined)
-    throw new EarlyExit("usage", "--files-only is for --zip. Add --zip FILE. Nothing was written.");
-  const sheet = flags.columns ? withColumns(made, flags.columns) : made.sheet;
+  for (const name of ["filesOnly", "sidecars", "withGallery"] as const)
+    if (flags[name] !== undefined && flags.zip === undefined)
+      throw new EarlyExit("usage", `--${nameOf(name)} is for --zip. Add --zip FILE. Nothing was written.`);
+  const sheetOf = (lines: Export["lines"]) => made.failed ?? sheetFrom(made, lines, flags);
+  const sheet = await sheetOf(made.lines);
   const targetOf = (file: string | undefined) =>
     file === undefined ? null : { file, path: checkTarget(file, made, flags, machine) };
   const zip = targetOf(flags.zip);
   const to = targetOf(flags.to);
-  if (zip !== null) await namingFile(zip.path, () => writeZip(made, { sheet, format }, zip, flags, machine));
+  if (zip !== null) {
+    const packed = await sheetOf(made.packedLines);
+    await namingFile(zip.path, () => writeZip(made, { sheet: packed, format }, zip, flags, machine));
+  }
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
+  return flags.final ? missingExit(await made.missing(), machine) : undefined;
+}
+
+const missingShown = 10;
+
+/** Names the rows without a final file, which decide the exit code. */
+function missingExit(missing: readonly MissingRow[], { stderr }: Machine): ExitName | undefined {
+  if (missing.length === 0) return undefined;
+  stderr.write(`${count(missing.length, "row has", "rows have")} no final file:\n`);
+  for (const { row, rowId, reason } of missing.slice(0, missingShown))
+    stderr.write(`  row ${row}${rowId === "" ? "" : ` (${terminalText(rowId)})`}: ${terminalText(reason)}\n`);
+  if (missing.length > missingShown) stderr.write(`  and ${missing.length - missingShown} more\n`);
+  return weightiest(missing.map(({ exit }) => exit));
 }
 
 /** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */
@@ -89,23 +124,39 @@ function formatOf({ format, json, to }: ExportFlags): SheetFormat {
   );
 }
 
-/** The sheet with these columns alone, named as in the manifest's header or as bulkgen names them. */
-function withColumns({ sheet, form }: Export, wanted: readonly string[]): FilledSheet {
-  const indexes = wanted.map((name) => {
-    const is = (other: string) => foldedName(other) === foldedName(name);
-    const index = sheet.columns.findIndex((column) => is(column) || is(form.headers.get(column) ?? column));
-    if (index >= 0) return index;
-    const near = nearest(name, sheet.columns);
-    const hint = near === undefined ? `It has: ${sheet.columns.join(", ")}.` : `Did you mean ${near}?`;
-    throw new EarlyExit(
-      "usage",
-      `--columns: the sheet has no column "${name}". ${hint} Nothing was written.`,
-    );
-  });
-  return {
-    columns: indexes.map((index) => sheet.columns[index] ?? ""),
-    lines: mappedLines(sheet.lines, (line) => indexes.map((index) => line[index] ?? null)),
-  };
+function isMeasured(column: string): boolean {
+  const [name = ""] = column.split("=");
+  return measuredColumns.some((each) => foldedName(name).replace(/^bulkgen_/, "") === each);
+}
+
+/** The sheet of these lines, with the columns and in the shape that the flags ask for. */
+async function sheetFrom(
+  { columns, form }: Export,
+  lines: Export["lines"],
+  { columns: wanted, perRow }: ExportFlags,
+): Promise<FilledSheet> {
+  if (wanted === undefined && !perRow) return filledSheet(columns, lines);
+  // A row with several files has room for their names; everything else about them is asked for.
+  const names = wanted ?? [...columns.filter((column) => !ownNames(columns).includes(column)), "file"];
+  const chosen = names.map((name) => chosenColumn(name, columns, form));
+  return perRow ? sheetOfRows(chosen, lines) : chosenSheet(chosen, lines);
+}
+
+/** `column`, or `column=name`. A column of the sheet may have such a name itself. */
+function chosenColumn(written: string, columns: Export["columns"], { headers }: SheetForm): ChosenColumn {
+  const whole = columnNamed(written, columns, headers);
+  if (whole) return { name: whole.column, ...whole };
+  const at = written.lastIndexOf("=");
+  const [wanted, name] = at < 0 ? [written] : [written.slice(0, at).trim(), written.slice(at + 1).trim()];
+  const found = at < 0 ? undefined : columnNamed(wanted, columns, headers);
+  if (found && name) return { ...found, name };
+  const all = columnNames(columns);
+  const near = nearest(wanted, all);
+  const hint = near === undefined ? `It has: ${all.join(", ")}.` : `Did you mean ${near}?`;
+  throw new EarlyExit(
+    "usage",
+    `--columns: the sheet has no column "${wanted}". ${hint} Nothing was written.`,
+  );
 }
 
 interface Formatted {
@@ -210,22 +261,40 @@ async function writeZip(
 ): Promise<void> {
   const { runs } = made;
   const { clock } = machine;
-  const files = await made.files();
+  const { files, rejected } = await made.files();
   // Nobody is to hand over an empty archive.
-  if (files.length === 0 && (flags.picked || flags.filesOnly)) {
-    const which = flags.picked ? "no picked item has a file any more" : "no item has a file";
+  if (files.length === 0 && (flags.picked || flags.final || flags.filesOnly)) {
+    const which = flags.picked
+      ? "no picked item has a file any more"
+      : flags.final
+        ? "no row has a final file yet"
+        : "no item has a file";
     throw new EarlyExit("usage", `${which}, so ${file} would be empty. Nothing was written.`);
   }
   const signal = machine.interrupt();
-  const sheet = flags.filesOnly
-    ? null
-    : { name: `sheet.${formatted.format}`, content: piecesOf(made, formatted, file) };
-  await pack({ zip: path, runs, files, sheet, clock, signal });
-  report(
-    flags,
-    machine,
-    `${file}: ${count(files.length, "file")}${sheet ? `, index.jsonl, ${sheet.name}` : ""}`,
-  );
+  const name = sheetName(formatted);
+  const sheet = flags.filesOnly ? null : { name, content: piecesOf(made, formatted, file) };
+  const page = flags.withGallery
+    ? await made.page({ clock, signal, onProgress: () => {}, render: galleryPage })
+    : null;
+  await pack({ zip: path, runs, files, sheet, captions: flags.sidecars !== undefined, page, clock, signal });
+  const more = [
+    ...(sheet ? ["index.jsonl", sheet.name] : []),
+    ...(page ? ["gallery.html"] : []),
+    ...(flags.sidecars === undefined ? [] : ["a .txt beside each"]),
+  ];
+  report(flags, machine, [`${file}: ${count(files.length, "file")}`, ...more].join(", "));
+  if (rejected > 0)
+    report(
+      flags,
+      machine,
+      `${count(rejected, "rejected file is", "rejected files are")} left out; --filter approval=rejected packs them`,
+    );
+}
+
+/** Datasets of Hugging Face are read from files of this name. */
+function sheetName({ sheet, format }: Formatted): string {
+  return format === "jsonl" && sheet.columns.includes("file_name") ? "metadata.jsonl" : `sheet.${format}`;
 }
 
 /** Paths in a manifest start from its own folder. */

@@ -20,7 +20,7 @@ export async function gallery({
     workspace: workspaceOf(flags, machine),
     run: args.run,
     clock: machine.clock,
-    picked: flags.picked ?? false,
+    only: flags.picked ? "picked" : flags.final ? "final" : null,
     prices: flags.prices ?? false,
     to: flags.to === undefined ? undefined : resolve(machine.cwd, flags.to),
     signal: machine.interrupt(),
@@ -36,6 +36,6 @@ export async function gallery({
     "gallery",
     made,
     () =>
-      `${page}: ${count(made.files, flags.picked ? "picked file" : "file")} of job ${terminalText(made.job)}`,
+      `${page}: ${count(made.files, flags.picked ? "picked file" : flags.final ? "final file" : "file")} of job ${terminalText(made.job)}`,
   );
 }

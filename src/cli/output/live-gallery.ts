@@ -49,7 +49,7 @@ export function openLiveGallery(
         // An interrupted run still ends with a page of what it made.
         signal: new AbortController().signal,
         onProgress,
-        picked: false,
+        only: null,
         prices: false,
         render: galleryPage,
       });

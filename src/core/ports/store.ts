@@ -248,7 +248,7 @@ export interface ArchivedFile extends SavedFile {
 export interface MadeItem {
   item: Item;
   /** `outFolder` is that of the run that saved the file. */
-  files: readonly (Pick<SavedFile, "file" | "bytes" | "bucket"> & Pick<ArchivedOutput, "outFolder">)[];
+  files: readonly (Omit<SavedFile, "check"> & Pick<ArchivedOutput, "outFolder">)[];
   attempts: readonly Attempt[];
 }
 
@@ -318,6 +318,7 @@ export const filledColumns = [
   "item",
   "file",
   "picked",
+  "approval",
   "state",
   "reason",
   "credits",

@@ -50,13 +50,17 @@ export function prefixedName(filled: string): string {
   return `bulkgen_${filled}`;
 }
 
+/** Exports of earlier versions lack these. */
+const laterColumns = new Set<string>(["approval"]);
+
 /** The columns that an export added to this sheet, in their order; null for a sheet that is not a whole export. */
 export function exportedColumns(columns: readonly string[]): string[] | null {
-  const names = filledColumns.map((name) => {
+  const found = filledColumns.map((name) => {
     const prefixed = prefixedName(name);
-    return columns.includes(prefixed) ? prefixed : name;
+    const own = columns.includes(prefixed) ? prefixed : name;
+    return { own, isThere: columns.includes(own) || laterColumns.has(name) };
   });
-  return names.every((name) => columns.includes(name)) ? names : null;
+  return found.every(({ isThere }) => isThere) ? found.map(({ own }) => own) : null;
 }
 
 /** Notes about columns that are not used: one for each that looks like a known one, and one for all others. */

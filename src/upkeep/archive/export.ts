@@ -1,22 +1,19 @@
+import { type Measures, measuresOf } from "../../archive/check/content.js";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
+import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { Indexes, stepOf } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
-import {
-  filledColumns,
-  type Item,
-  type KeptSheet,
-  type MadeItem,
-  type Run,
-  type SheetRow,
-} from "../../core/ports/store.js";
+import { filledColumns, type Item, type KeptSheet, type MadeItem, type Run } from "../../core/ports/store.js";
 import { itemNamed } from "../../job/orders/item-named.js";
-import { type Chosen, ItemChoice, sheetOf, withVariants } from "../../job/orders/request.js";
+import { type Chosen, ItemChoice } from "../../job/orders/request.js";
 import { placed, type ReviewedName } from "../../job/orders/review.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import { openSource } from "../../manifest/read.js";
+import { foldedName } from "../../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
@@ -30,18 +27,28 @@ import type { Workspace } from "../../workspace/workspace.js";
 import {
   between,
   type FailedItem,
+  type FilledFile,
   type FilledItem,
   type FilledLine,
   type FilledSheet,
   failedManifest,
-  filledSheet,
   type Lines,
   linesOf,
-  mappedLines,
   ownNames,
   pickedCell,
 } from "./filled-sheet.js";
+import { packedPage } from "./gallery.js";
 import { nothingPicked } from "./picks.js";
+import {
+  eachTake,
+  finalRows,
+  type MissingRow,
+  missingOf,
+  packedNames,
+  type RowOfItem,
+  rowsOf,
+  rowsSheet,
+} from "./sheet-rows.js";
 
 /**
  * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it
@@ -54,16 +61,30 @@ export interface Export {
   run: Run;
   /** Every run of the job: files may lie in the folder of an earlier one. */
   runs: readonly Run[];
-  sheet: FilledSheet;
+  /** The columns of the run's sheet. */
+  columns: KeptSheet["columns"];
+  /** One line for each item, with its files as they are named in the job's folder. */
+  lines: AsyncIterable<FilledLine>;
+  /** The same with the names that the files have in a ZIP. */
+  packedLines: AsyncIterable<FilledLine>;
+  /** A manifest of the failed items, if that is what was asked for. */
+  failed: FilledSheet | null;
   /** The format of the manifest, if the manifest still exists. */
   form: SheetForm;
-  /** The files of the items. */
-  files(): Promise<MadeItem["files"]>;
+  /** The files of the items, and how many rejected ones are left out. */
+  files(): Promise<{ files: readonly PackedFile[]; rejected: number }>;
+  /** A gallery of the files as they are packed, and the thumbnails that it shows. */
+  page(options: Parameters<typeof packedPage>[3]): ReturnType<typeof packedPage>;
+  /** With `final`: the rows without a final file. */
+  missing(): Promise<readonly MissingRow[]>;
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
   /** Which picks an export of the picked items lacks, in words; null if it lacks none. */
   lostPicks: string | null;
 }
+
+/** A file, and how it is named in a ZIP. */
+export type PackedFile = MadeItem["files"][number] & { name: string; prompt: string | null };
 
 export interface ExportOptions {
   workspace: Workspace;
@@ -73,8 +94,12 @@ export interface ExportOptions {
   failed: boolean;
   /** Only what is picked. */
   picked: boolean;
+  /** Only what is handed over: see `finalOf`. */
+  final: boolean;
   /** Only these items of a review file; null for all. */
   reviewed: readonly ReviewedName[] | null;
+  /** Whether sizes and durations are wanted, which are in the index of the job's folder. */
+  measured: boolean;
   /** Paths of files start from here. */
   cwd: string;
   clock: Clock;
@@ -98,36 +123,57 @@ export async function exportFrom(
   store: Store,
   options: Omit<ExportOptions, "workspace" | "clock">,
 ): Promise<Export> {
-  const { selection, failed, picked } = options;
+  const { selection, failed, picked, final, reviewed, measured } = options;
   const run = await newestRun(options.run)(store);
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
-  const sheet = (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
+  const sheet = await rowsSheet(store, run);
   const picks = await store.picks();
   const variantsMax = await store.variantsMax(run.jobId);
-  const rows = linesOf(() => rowsOf(store, run, sheet, variantsMax));
+  const ofItems = () => rowsOf(store, run, sheet, variantsMax);
+  const rows = linesOf(() => (final ? finalRows(ofItems(), picks) : eachTake(ofItems())));
   const chosen = await chosenOf(store, { run, sheet, rows, picks }, options);
-  const isWhole = isEverything(selection) && !picked && options.reviewed === null;
+  const isWhole = isEverything(selection) && !picked && reviewed === null;
   const shown = linesOf(async function* () {
     for await (const row of rows)
       if (row.made === null ? isWhole : (chosen?.has(inRow(row.made.item.id, row.number)) ?? true)) yield row;
   });
   const wanted = failed && chosen !== null ? [...chosen.values()].map(({ id }) => id) : [];
   const retried = linesOf(() => retriedOf(store, new Set(wanted)));
+  const indexes = measured ? new Indexes(nodeDisk) : null;
+  const lines = (nameOf: NameOf) =>
+    linesOf(async function* () {
+      for await (const row of shown) yield await lineOf(run, row, { picks, nameOf, indexes });
+    });
+  const names = await packedNames(shown, final);
+  // A rejected file is packed only if somebody names it.
+  const namesRejected = picked || reviewed !== null || selection.filters.some(({ key }) => isApproval(key));
   return {
     run,
     runs,
-    lostPicks: picked ? await lostPicksText(store, run.jobId, run) : null,
-    sheet: failed
+    lostPicks: picked || final ? await lostPicksText(store, run.jobId, run) : null,
+    columns: sheet.columns,
+    lines: lines((_, file) => placeOf(run, file)),
+    packedLines: lines((item, file) => names.get(item.id)?.get(file.file) ?? file.file),
+    failed: failed
       ? { ...(await failedManifest(sheet.columns, retried)), partOf: run.jobName, edition: run.edition }
-      : filledSheet(
-          sheet.columns,
-          mappedLines(shown, (row) => lineOf(run, row, picks)),
-        ),
+      : null,
     form: (await openSource(run.manifest, {})).form ?? noForm,
-    files: () => filesOf(shown),
+    files: () => filesOf(shown, names, namesRejected),
+    async page(options) {
+      const { files } = await filesOf(shown, names, namesRejected);
+      const packed = new Map(files.map(({ file, name }) => [file, name]));
+      return packedPage(store, run, ({ file }) => packed.get(file) ?? null, options);
+    },
+    missing: () => missingOf(shown),
     localInput: await firstLocal(retried),
   };
 }
+
+function isApproval(key: string): boolean {
+  return foldedName(key).replace(/^bulkgen_/, "") === "approval";
+}
+
+type NameOf = (item: Item, file: MadeItem["files"][number]) => string;
 
 interface Reading {
   run: Run;
@@ -145,7 +191,13 @@ function inRow(id: number, row: number | null): string {
 async function chosenOf(
   store: Store,
   { run, sheet, rows, picks }: Reading,
-  { selection, failed, picked, reviewed, cwd }: Parameters<typeof exportFrom>[1],
+  {
+    selection,
+    failed,
+    picked,
+    reviewed,
+    cwd,
+  }: Pick<ExportOptions, "selection" | "failed" | "picked" | "reviewed" | "cwd">,
 ): Promise<ReadonlyMap<string, Chosen> | null> {
   if (isEverything(selection) && !failed && !picked && reviewed === null) return null;
   const named = reviewed && (await namedIn(store, reviewed, cwd));
@@ -186,10 +238,12 @@ function ownValues(
 ): (made: MadeItem) => Record<string, string> {
   const own = ownNames(columns);
   const nameOf = (name: (typeof filledColumns)[number]) => own[filledColumns.indexOf(name)] ?? name;
-  return ({ item: { id, rowId }, files }) => ({
+  return ({ item: { id, rowId, approval, cells }, files }) => ({
+    ...Object.fromEntries(cells.filter(([column]) => column === "step")),
     [nameOf("item")]: rowId,
     [nameOf("file")]: files.map(({ file }) => file).join(between),
     [nameOf("picked")]: pickedCell(picks.has(id)) ?? "",
+    [nameOf("approval")]: approval ?? "",
   });
 }
 
@@ -207,106 +261,64 @@ async function namedIn(
   return found;
 }
 
-/** How many items are read at a time. */
-const itemsAtOnce = 1_000;
-
-/** For runs without a stored sheet: the rows as their items describe them. */
-async function sheetFrom(store: Store, { jobId, jobName, edition }: Run): Promise<KeptSheet> {
-  const order: Pick<Item, "position" | "id" | "key">[] = [];
-  for await (const page of store.history(jobName))
-    for (const item of page)
-      if (item.edition === edition) order.push({ position: item.position, id: item.id, key: item.key });
-  order.sort((a, b) => a.position - b.position || a.id - b.id);
-  async function* pages() {
-    for (let from = 0; from < order.length; from += itemsAtOnce) {
-      const keys = order.slice(from, from + itemsAtOnce).map(({ key }) => key);
-      const made = byKey(await store.made(jobId, keys));
-      yield keys.flatMap((key) => made.get(key) ?? []).map(({ item }) => rowFrom(item));
-    }
-  }
-  const columns = new Set<string>();
-  for await (const page of pages())
-    for (const { cells } of page) for (const column of Object.keys(cells)) columns.add(column);
-  return { columns: [...columns], pages };
+interface Telling {
+  picks: ReadonlySet<number>;
+  nameOf: NameOf;
+  /** Null if sizes and durations are not wanted. */
+  indexes: Indexes | null;
 }
 
-function rowFrom({ key, rowNumber, rowId, model, prompt, params, inputs }: Item): SheetRow {
-  const cells = {
-    id: rowId,
-    model,
-    ...(prompt === null ? {} : { prompt }),
-    ...Object.fromEntries(Object.entries(params).map(([name, value]) => [`params.${name}`, value])),
-    ...inputs,
-  };
-  return { number: rowNumber, cells, keys: [key], problem: null };
+async function lineOf(
+  run: Run,
+  { number, cells, made, problem, without }: RowOfItem,
+  telling: Telling,
+): Promise<FilledLine> {
+  const item = made && (await filledItem(run, made, telling));
+  if (without === undefined || item === null) return { number, cells, item, reason: problem };
+  return { number, cells, item: { ...item, reason: without.reason }, reason: null };
 }
 
-function byKey(made: readonly MadeItem[]): Map<string, MadeItem> {
-  return new Map(made.map((each) => [each.item.key, each]));
-}
-
-interface RowOfItem {
-  number: number;
-  cells: SheetRow["cells"];
-  made: MadeItem | null;
-  problem: string | null;
-}
-
-/** Each row with its items, each item followed by its variants. */
-async function* rowsOf(
-  store: Store,
-  { jobId, edition }: Run,
-  sheet: KeptSheet,
-  variantsMax: number,
-): AsyncGenerator<RowOfItem> {
-  for await (const page of sheet.pages()) {
-    // One row may have more items than are read at a time.
-    const asked = page.flatMap((row) =>
-      (row.keys.length === 0 ? [null] : row.keys).map((key, index) => ({
-        row,
-        keys: key === null ? [] : withVariants(key, variantsMax),
-        isLast: index >= row.keys.length - 1,
-      })),
-    );
-    let isMade = false;
-    for (let from = 0; from < asked.length; from += itemsAtOnce) {
-      const now = asked.slice(from, from + itemsAtOnce);
-      const all = await store.made(
-        jobId,
-        now.flatMap(({ keys }) => keys),
-      );
-      const known = byKey(all.filter(({ item }) => item.edition === edition));
-      for (const { row, keys, isLast } of now) {
-        for (const made of keys.flatMap((key) => known.get(key) ?? [])) {
-          isMade = true;
-          yield { number: row.number, cells: row.cells, made, problem: null };
-        }
-        if (!isLast) continue;
-        if (!isMade) yield { number: row.number, cells: row.cells, made: null, problem: row.problem };
-        isMade = false;
-      }
-    }
-  }
-}
-
-function lineOf(run: Run, { cells, made, problem }: RowOfItem, picks: ReadonlySet<number>): FilledLine {
-  return { cells, item: made && filledItem(run, made, picks.has(made.item.id)), reason: problem };
-}
-
-function filledItem(run: Run, { item, files, attempts }: MadeItem, picked: boolean): FilledItem {
-  const { rowId, state, note } = item;
+async function filledItem(
+  run: Run,
+  { item, files, attempts }: MadeItem,
+  { picks, nameOf, indexes }: Telling,
+): Promise<FilledItem> {
+  const { rowId, state, note, model, prompt, params, approval } = item;
   const newest = attempts.at(-1);
+  const filled: FilledFile[] = [];
+  for (const file of files) {
+    const { bytes, sha256, mime } = file;
+    const measures = indexes === null ? {} : await measuresIn(indexes, run, file);
+    filled.push({ name: nameOf(item, file), bytes, sha256, mime, ...measures });
+  }
   return {
     rowId,
     state,
     reason: note,
-    files: files.map((file) => placeOf(run, file)),
-    picked,
+    model,
+    prompt,
+    params,
+    step: stepOf(item),
+    files: filled,
+    picked: picks.has(item.id),
+    approval,
     credits: newest?.charged ?? null,
     taskId: newest?.taskId ?? null,
     externalTaskId: newest?.externalTaskId ?? null,
     evidence: evidenceTexts(item, attempts),
   };
+}
+
+/** As the index has them; older lines and rebuilt ones have none. */
+async function measuresIn(
+  indexes: Indexes,
+  { jobName }: Run,
+  { file, outFolder }: MadeItem["files"][number],
+): Promise<Measures> {
+  const index = await indexes.of(jobFolder({ outFolder, jobName }));
+  const identity = index.identityAt(file);
+  const line = typeof identity === "string" ? index.find(identity) : undefined;
+  return line === undefined ? {} : measuresOf(line);
 }
 
 /** A file as named in the sheet: within the job's folder, or by its address in the bucket that has it. */
@@ -333,10 +345,24 @@ function isLost({ outcome, verdict }: Attempt): boolean {
 }
 
 /** The files of the items, each once: several rows may have the same item. */
-async function filesOf(rows: Lines<RowOfItem>): Promise<MadeItem["files"]> {
-  const found = new Map<number, MadeItem["files"]>();
-  for await (const { made } of rows) if (made) found.set(made.item.id, made.files);
-  return [...found.values()].flat();
+async function filesOf(
+  rows: Lines<RowOfItem>,
+  names: ReadonlyMap<number, ReadonlyMap<string, string>>,
+  namesRejected: boolean,
+): Promise<{ files: PackedFile[]; rejected: number }> {
+  const seen = new Set<number>();
+  const files: PackedFile[] = [];
+  let rejected = 0;
+  for await (const { made } of rows) {
+    if (made === null || seen.has(made.item.id)) continue;
+    const { id, approval, prompt } = made.item;
+    seen.add(id);
+    if (approval === "rejected" && !namesRejected) rejected += made.files.length;
+    else
+      for (const file of made.files)
+        files.push({ ...file, name: names.get(id)?.get(file.file) ?? file.file, prompt });
+  }
+  return { files, rejected };
 }
 
 /**

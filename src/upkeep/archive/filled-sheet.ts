@@ -1,8 +1,15 @@
 import { mediaFields } from "../../api/inputs.js";
+import type { Measures } from "../../archive/check/content.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, toNumber } from "../../core/money.js";
-import { filledColumns, type Item, type Sheet } from "../../core/ports/store.js";
-import { exportedColumns, prefixedName } from "../../manifest/shape/columns.js";
+import { type Approval, filledColumns, type Item, type Sheet } from "../../core/ports/store.js";
+import {
+  columnName,
+  exportedColumns,
+  foldedName,
+  paramKey,
+  prefixedName,
+} from "../../manifest/shape/columns.js";
 import { editionFolder } from "../../plan/items.js";
 import { terminalText } from "../../text/terminal.js";
 
@@ -11,9 +18,13 @@ export interface FilledItem {
   rowId: string;
   state: ItemState;
   reason: string | null;
-  /** Relative to the job's folder. */
-  files: readonly string[];
+  model: string;
+  prompt: string | null;
+  params: Readonly<Record<string, string>>;
+  step: string | null;
+  files: readonly FilledFile[];
   picked: boolean;
+  approval: Approval | null;
   credits: Credits | null;
   taskId: string | null;
   externalTaskId: string | null;
@@ -21,8 +32,18 @@ export interface FilledItem {
   evidence: readonly string[];
 }
 
+export interface FilledFile extends Measures {
+  /** Relative to the job's folder, or its address in the bucket that has it. */
+  name: string;
+  bytes: number;
+  sha256: string;
+  mime: string;
+}
+
 /** One line of an export: the cells of a row as written, and the result of one of its items. */
 export interface FilledLine {
+  /** As the spreadsheet counts. */
+  number: number;
   cells: Readonly<Record<string, string>>;
   item: FilledItem | null;
   /** Why there is no item. */
@@ -78,13 +99,15 @@ export function filledSheet(columns: Sheet["columns"], lines: Lines<FilledLine>)
   };
 }
 
+type Cell = string | number | null;
+type CellOf = (line: FilledLine) => Cell;
+
 /** What an export writes into each of its columns. */
-const resultCells: Readonly<
-  Record<(typeof filledColumns)[number], (line: FilledLine) => string | number | null>
-> = {
+const resultCells: Readonly<Record<(typeof filledColumns)[number], CellOf>> = {
   item: ({ item }) => item?.rowId ?? null,
-  file: ({ item }) => listed(item?.files),
+  file: ({ item }) => listed(item?.files.map(({ name }) => name)),
   picked: ({ item }) => pickedCell(item?.picked ?? false),
+  approval: ({ item }) => item?.approval ?? null,
   state: ({ item }) => item?.state ?? notMade,
   reason: ({ item, reason }) => shownReason(item === null ? reason : item.reason),
   credits: ({ item }) => (item === null || item.credits === null ? null : toNumber(item.credits)),
@@ -95,6 +118,133 @@ const resultCells: Readonly<
 
 function listed(values: readonly string[] = []): string | null {
   return values.length === 0 ? null : values.join(between);
+}
+
+/** What an export can say besides, in columns that are asked for by name: how an item was made, and what its files are. */
+const madeCells: Readonly<Record<string, CellOf>> = {
+  step: ({ item }) => item?.step ?? null,
+  seed: ({ item }) => item?.params["seed"] ?? null,
+  width: ofFiles(({ width }) => width),
+  height: ofFiles(({ height }) => height),
+  duration: ofFiles(({ duration }) => duration),
+  mime: ofFiles(({ mime }) => mime),
+  bytes: ofFiles(({ bytes }) => bytes),
+  sha256: ofFiles(({ sha256 }) => sha256),
+};
+
+/** Columns whose values are in the index of the job's folder. */
+export const measuredColumns = ["width", "height", "duration"] as const;
+
+/** The value of an item's file; of several, all of them in one cell. */
+function ofFiles(value: (file: FilledFile) => string | number | undefined): CellOf {
+  return ({ item }) => {
+    const all = (item?.files ?? []).map((file) => value(file) ?? "");
+    return all.length === 1 ? all[0] || null : listed(all.map(String));
+  };
+}
+
+/** What was sent, which a template may have made; the row's own cell where nothing was. */
+function sent(column: string): CellOf | null {
+  const key = paramKey(column);
+  const own = ({ cells }: FilledLine) => cells[column] ?? null;
+  if (column === "model" || column === "prompt") return (line) => (line.item ? line.item[column] : own(line));
+  if (key !== null) return (line) => (line.item ? (line.item.params[key] ?? null) : own(line));
+  return null;
+}
+
+/** A column of an export, chosen by its name. */
+export interface ChosenColumn {
+  /** What it is called in the export. */
+  name: string;
+  cell: CellOf;
+  /** Whether each item has its own value: the others are the same for all items of a row. */
+  ofItem: boolean;
+}
+
+/**
+ * The column of that name: as the manifest's header or bulkgen calls it, else one of those that say how an item was made.
+ * Undefined if there is none.
+ */
+export function columnNamed(
+  wanted: string,
+  columns: Sheet["columns"],
+  headers: ReadonlyMap<string, string>,
+): (Omit<ChosenColumn, "name"> & { column: string }) | undefined {
+  const is = (other: string) => foldedName(other) === foldedName(wanted);
+  const own = ownNames(columns);
+  const result = own.findIndex(is);
+  const ofResult = filledColumns[result];
+  if (ofResult !== undefined)
+    return { column: own[result] ?? ofResult, cell: resultCells[ofResult], ofItem: true };
+  const ofSheet = columns.find((column) => is(column) || is(headers.get(column) ?? column));
+  const known = ofSheet ?? columnName(wanted);
+  const made = sent(known);
+  if (made !== null) return { column: known, cell: made, ofItem: true };
+  if (ofSheet !== undefined)
+    return { column: ofSheet, cell: ({ cells }) => cells[ofSheet] ?? null, ofItem: false };
+  const name = Object.keys(madeCells).find((each) => is(each) || is(prefixedName(each)));
+  return name === undefined ? undefined : { column: name, cell: madeCells[name] as CellOf, ofItem: true };
+}
+
+/** Every name that `columnNamed` knows besides params. */
+export function columnNames(columns: Sheet["columns"]): string[] {
+  return [...new Set([...columns, ...ownNames(columns), "model", "prompt", ...Object.keys(madeCells)])];
+}
+
+/** The chosen columns alone. */
+export function chosenSheet(chosen: readonly ChosenColumn[], lines: Lines<FilledLine>): FilledSheet {
+  return {
+    columns: chosen.map(({ name }) => name),
+    lines: mappedLines(lines, (line) => chosen.map(({ cell }) => cell(line))),
+  };
+}
+
+/**
+ * One line for each row, whose files stand side by side: `file_1`, `file_2` and so on, as many as the row with the most files
+ * has. What is true of the row stands once.
+ */
+export async function sheetOfRows(
+  chosen: readonly ChosenColumn[],
+  lines: Lines<FilledLine>,
+): Promise<FilledSheet> {
+  const rows = linesOf(() => rowsOf(lines));
+  let most = 1;
+  for await (const row of rows) most = Math.max(most, row.length);
+  const places = Array.from({ length: most }, (_, index) => index);
+  return {
+    columns: chosen.flatMap(({ name, ofItem }) =>
+      ofItem ? places.map((at) => `${name}_${at + 1}`) : [name],
+    ),
+    lines: mappedLines(rows, (row) =>
+      chosen.flatMap(({ cell, ofItem }) => {
+        const at = (index: number) => row[index];
+        const values = (ofItem ? places : [0]).map(at);
+        return values.map((line) => (line === undefined ? null : cell(line)));
+      }),
+    ),
+  };
+}
+
+/** The lines of each row, one for each file; at least one. */
+async function* rowsOf(lines: Lines<FilledLine>): AsyncGenerator<FilledLine[]> {
+  let row: FilledLine[] = [];
+  for await (const line of lines) {
+    if (row.length > 0 && row[0]?.number !== line.number) {
+      yield withFiles(row);
+      row = [];
+    }
+    const { item } = line;
+    const files = item?.files ?? [];
+    if (item === null || files.length < 2) row.push(line);
+    else row.push(...files.map((file) => ({ ...line, item: { ...item, files: [file] } })));
+  }
+  if (row.length > 0) yield withFiles(row);
+}
+
+/** What has no file takes no place, unless nothing of the row has one. */
+function withFiles(row: FilledLine[]): FilledLine[] {
+  const whole = row.filter(({ item }) => (item?.files.length ?? 0) > 0);
+  return whole.length > 0 ? whole : row.slice(0, 1);
 }
 
 /** Our columns, named so that none collides with a column of the sheet. */

@@ -24,6 +24,7 @@ import { withStore } from "../../workspace/state.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { nothingPicked } from "./picks.js";
 import { openPreviews, type Preview, type Previews } from "./previews.js";
+import { finalNames } from "./sheet-rows.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
@@ -32,8 +33,11 @@ export interface GalleryOptions {
   clock: Clock;
   signal: AbortSignal;
   onProgress(done: number, all: number): void;
-  /** Only the picked files, on a separate page for a client: without failed items, and without choices. */
-  picked: boolean;
+  /**
+   * Only the picked files, or only those of the final set (see `finalOf`), on a separate page for a client: without failed items,
+   * and without choices.
+   */
+  only: "picked" | "final" | null;
   /** Show what each file cost. A page for a client has no prices. */
   prices: boolean;
   /** The file, or the existing folder, where the page goes. Default: the job's folder. */
@@ -115,8 +119,7 @@ interface GalleryTrouble {
 }
 
 /** The names of the pages in a job's folder. */
-const pageName = "gallery.html";
-const pickedPageName = "picked.html";
+const pageNames = { all: "gallery.html", picked: "picked.html", final: "final.html" };
 
 /**
  * Writes the gallery of a job, with the files of all its runs, into its folder. Throws EarlyExit when there is no such
@@ -129,32 +132,30 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
     const picks = await store.picks();
-    const lost = options.picked ? await lostPicks(store) : new Map();
-    const lostText = options.picked ? await lostPicksText(store, run.jobId, run) : null;
-    const isWanted = ({ id }: Item) => !options.picked || (picks.has(id) && !lost.has(id));
-    const outputs: ArchivedOutput[] = [];
-    for await (const page of store.archived(run.jobId))
-      for (const output of page)
-        if (jobFolder(output) === folder && isWanted(output.item)) outputs.push(output);
-    if (options.picked && outputs.length === 0)
+    const { only } = options;
+    const lostText = only === null ? null : await lostPicksText(store, run.jobId, run);
+    const outputs = await outputsOf(store, run, await wantedItems(store, run, only, picks));
+    if (only === "picked" && outputs.length === 0)
       throw nothingPicked(`job ${run.jobName}`, run.options.sandbox, lostText);
+    if (only === "final" && outputs.length === 0)
+      throw new EarlyExit("usage", `job ${run.jobName} has no final file yet. Nothing was written.`);
     const path = pagePath(folder, options);
     const pageFolder = dirname(path);
-    const troubled = options.picked ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
+    const troubled = only !== null ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
     const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
     const flags = run.options.sandbox ? " --sandbox" : "";
     await inFolder(path, options, async () => {
       const previews = await openPreviews(pageFolder);
       const making = { ...options, store, folder, pageFolder, picks, flags, previews };
       const cards = await cardsOf(inSheetOrder(things), making);
-      if (!options.picked && pageFolder === folder) await previews.keep(outputs);
+      if (only === null && pageFolder === folder) await previews.keep(outputs);
       const page = options.render({
         job: run.jobName,
         run: run.id,
         madeAt: clock.now(),
         key: await keyOf(store, run),
         flags,
-        isForClient: options.picked,
+        isForClient: only !== null,
         cards,
       });
       await writeWhole(path, page);
@@ -163,8 +164,72 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
   });
 }
 
-function pagePath(folder: string, { to, picked }: Pick<GalleryOptions, "to" | "picked">): string {
-  const name = picked ? pickedPageName : pageName;
+/** The numbers of the items whose files are on the page; null for all. */
+async function wantedItems(
+  store: Store,
+  run: Run,
+  only: GalleryOptions["only"],
+  picks: ReadonlySet<number>,
+): Promise<ReadonlySet<number> | null> {
+  if (only === null) return null;
+  if (only === "final") return new Set((await finalNames(store, run)).keys());
+  const lost = await lostPicks(store);
+  return new Set([...picks].filter((id) => !lost.has(id)));
+}
+
+async function outputsOf(
+  store: Store,
+  run: Run,
+  wanted: ReadonlySet<number> | null,
+): Promise<ArchivedOutput[]> {
+  const folder = jobFolder(run);
+  const outputs: ArchivedOutput[] = [];
+  for await (const page of store.archived(run.jobId))
+    for (const output of page)
+      if (jobFolder(output) === folder && (wanted?.has(output.item.id) ?? true)) outputs.push(output);
+  return outputs;
+}
+
+/**
+ * A page of these files for a client, as it lies beside them under other names, such as in a ZIP; and the thumbnails that it
+ * shows. Thumbnails are kept in the job's folder.
+ */
+export async function packedPage(
+  store: Store,
+  run: Run,
+  nameOf: (output: ArchivedOutput) => string | null,
+  options: Pick<GalleryOptions, "clock" | "signal" | "onProgress" | "render">,
+): Promise<{ html: string; thumbnails: { path: string; name: string }[] }> {
+  const folder = jobFolder(run);
+  const outputs = (await outputsOf(store, run, null)).filter((output) => nameOf(output) !== null);
+  const previews = await openPreviews(folder);
+  const flags = run.options.sandbox ? " --sandbox" : "";
+  const making = { ...options, only: "final" as const, prices: false, store, folder, pageFolder: folder };
+  const things = inSheetOrder(outputs) as ArchivedOutput[];
+  const cards = await cardsOf(things, { ...making, picks: new Set(), flags, previews });
+  const thumbnails = new Map<string, string>();
+  for (const [index, { file }] of cards.entries()) {
+    const output = things[index];
+    const name = output && nameOf(output);
+    if (!file || !output || name == null) continue;
+    if (file.thumbnail?.file === file.path) file.thumbnail = { ...file.thumbnail, file: name };
+    else if (file.thumbnail) thumbnails.set(file.thumbnail.file, join(folder, file.thumbnail.file));
+    file.path = name;
+  }
+  const html = options.render({
+    job: run.jobName,
+    run: run.id,
+    madeAt: options.clock.now(),
+    key: await keyOf(store, run),
+    flags,
+    isForClient: true,
+    cards,
+  });
+  return { html, thumbnails: [...thumbnails].map(([name, path]) => ({ name, path })) };
+}
+
+function pagePath(folder: string, { to, only }: Pick<GalleryOptions, "to" | "only">): string {
+  const name = pageNames[only ?? "all"];
   if (to === undefined) return join(folder, name);
   if (statSync(to, { throwIfNoEntry: false })?.isDirectory()) return join(to, name);
   if (/\.html?$/i.test(to)) return to;
@@ -234,7 +299,7 @@ function inSheetOrder(things: readonly Thing[]): Thing[] {
     .map(({ thing }) => thing);
 }
 
-interface Making extends GalleryOptions {
+interface Making extends Pick<GalleryOptions, "only" | "prices" | "signal" | "onProgress"> {
   store: Store;
   folder: string;
   /** Where the page is. */
@@ -246,7 +311,8 @@ interface Making extends GalleryOptions {
 }
 
 async function cardsOf(things: readonly Thing[], making: Making): Promise<GalleryCard[]> {
-  const { picked, picks, signal, onProgress } = making;
+  const { picks, signal, onProgress } = making;
+  const isForClient = making.only !== null;
   const columns = differingColumns(things);
   const cards: GalleryCard[] = [];
   const files = previewsOf(things, making);
@@ -256,7 +322,7 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
     const { rowId, rowNumber, model, prompt, params, edition, variant, vanished, cells } = item;
     const isFile = "file" in thing;
     cards.push({
-      name: picked || !isFile ? "" : thing.taskId || thing.file,
+      name: isForClient || !isFile ? "" : thing.taskId || thing.file,
       rowId,
       rowNumber,
       row: rowOf(item),
@@ -267,8 +333,8 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
       edition,
       variant,
       isEarlier: vanished,
-      isPicked: !picked && picks.has(item.id),
-      state: stateOf(item, picked),
+      isPicked: !isForClient && picks.has(item.id),
+      state: stateOf(item, isForClient),
       file: isFile ? ((await files.next()).value ?? null) : null,
       trouble: isFile ? null : await troubleOf(item, making),
     });

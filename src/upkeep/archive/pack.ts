@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { type PassThrough, Readable } from "node:stream";
 import type { ZipFile } from "yazl";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
@@ -8,20 +8,25 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { Indexes } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { MadeItem, Run } from "../../core/ports/store.js";
+import type { Run } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
 import { leavesReally } from "../../text/inside.js";
 import { shellWord } from "../../text/shell.js";
 import { writeWhole } from "../../whole-file.js";
+import type { PackedFile } from "./export.js";
 
 export interface Pack {
   /** Absolute path of the archive to write. */
   zip: string;
   /** Every run of the job, oldest first. */
   runs: readonly Run[];
-  files: MadeItem["files"];
+  files: readonly PackedFile[];
   /** Name and content of the sheet to include beside the index; null for the files alone. */
   sheet: { name: string; content: AsyncIterable<string | Uint8Array> } | null;
+  /** Whether a text file with its prompt stands beside each file. */
+  captions: boolean;
+  /** A page of the files and its thumbnails; null for none. */
+  page: { html: string; thumbnails: readonly { path: string; name: string }[] } | null;
   clock: Clock;
   signal: AbortSignal;
 }
@@ -30,7 +35,7 @@ export interface Pack {
  * Streams files and their index lines into a ZIP: media do not fit into memory. The ZIP gets its final name only when it
  * is complete. Throws EarlyExit, and writes nothing, when a file is missing or has another size than when it was archived.
  */
-export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Promise<void> {
+export async function pack({ zip, runs, files, clock, signal, ...more }: Pack): Promise<void> {
   const found = located(files, runs);
   const { ZipFile: NewZip } = await import("yazl");
   const archive = new NewZip();
@@ -40,7 +45,7 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
   // The ZIP library reports a file that it cannot read by its own event.
   archive.on("error", (error) => output.destroy(error));
   try {
-    addTo(archive, found, { sheet, mtime: new Date(clock.now()) });
+    addTo(archive, found, { ...more, mtime: new Date(clock.now()) });
     await written;
   } catch (error) {
     over.abort();
@@ -54,10 +59,20 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
 function addTo(
   archive: ZipFile,
   found: readonly FoundFile[],
-  { sheet, mtime }: Pick<Pack, "sheet"> & { mtime: Date },
+  { sheet, captions, page, mtime }: Pick<Pack, "sheet" | "captions" | "page"> & { mtime: Date },
 ): void {
   // Media are compressed already.
-  for (const { folder, file } of found) archive.addFile(join(folder, file), file, { compress: false });
+  for (const { folder, file, name } of found) archive.addFile(join(folder, file), name, { compress: false });
+  for (const { path, name } of page?.thumbnails ?? []) archive.addFile(path, name, { compress: false });
+  const captioned = new Set<string>();
+  for (const { name, prompt } of captions ? found : []) {
+    const plain = `${name.slice(0, name.length - extname(name).length)}.txt`;
+    // Two files may differ in their extensions alone.
+    const caption = captioned.has(plain) ? `${name}.txt` : plain;
+    captioned.add(caption);
+    archive.addBuffer(Buffer.from(prompt ?? ""), caption, { mtime });
+  }
+  if (page) archive.addBuffer(Buffer.from(page.html), "gallery.html", { mtime });
   const add = (name: string, content: AsyncIterable<string | Uint8Array>) =>
     archive.addReadStreamLazy(name, { mtime }, (give) => {
       const stream = Readable.from(content);
@@ -73,17 +88,20 @@ function addTo(
 
 async function* indexLines(found: readonly FoundFile[]): AsyncGenerator<string> {
   const indexes = new Indexes(nodeDisk);
-  for (const { folder, file } of found) {
+  for (const { folder, file, name } of found) {
     const index = await indexes.of(folder);
     const identity = index.identityAt(file);
     const line = typeof identity === "string" ? index.find(identity) : undefined;
-    if (line) yield `${JSON.stringify(line)}\n`;
+    if (line) yield `${JSON.stringify({ ...line, file: name })}\n`;
   }
 }
 
 interface FoundFile {
   folder: string;
   file: string;
+  /** In the ZIP. */
+  name: string;
+  prompt: string | null;
 }
 
 /** The path of each file: in the folder that it was saved in, or in another of the job's, if somebody moved it. */
@@ -92,14 +110,14 @@ function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
   const folders = [...new Set(runs.map(jobFolder))].toReversed();
   const missing: string[] = [];
   let inBucket: string | null = null;
-  const found = files.flatMap(({ file, bucket = null, bytes, outFolder }) => {
+  const found = files.flatMap(({ file, name, prompt, bucket = null, bytes, outFolder }) => {
     const saved = jobFolder({ outFolder, jobName });
     const folder = [saved, ...folders].find((one) => sizeOf(one, file) === bytes);
     if (folder === undefined) {
       missing.push(file);
       inBucket ??= bucket;
     }
-    return folder === undefined ? [] : [{ folder, file }];
+    return folder === undefined ? [] : [{ folder, file, name, prompt }];
   });
   if (missing.length === 0) return found;
   const named = missing.slice(0, namesMax).join(", ");

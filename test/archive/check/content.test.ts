@@ -23,25 +23,26 @@ async function look(bytes: Uint8Array | string, category: string) {
 }
 
 const formats = [
-  ["png", "image", "png", "image/png", "decoded"],
-  ["jpeg", "image", "jpg", "image/jpeg", "decoded"],
-  ["webp", "image", "webp", "image/webp", "decoded"],
-  ["webpLossy", "image", "webp", "image/webp", "decoded"],
-  ["gif", "image", "gif", "image/gif", "decoded"],
-  ["avif", "image", "avif", "image/avif", "decoded"],
-  ["mp4", "video", "mp4", "video/mp4", "packets"],
-  ["mp4IndexFirst", "video", "mp4", "video/mp4", "packets"],
-  ["mp4Fragmented", "video", "mp4", "video/mp4", "packets"],
-  ["webm", "video", "webm", "video/webm", "packets"],
-  ["wav", "audio", "wav", "audio/wav", "packets"],
-  ["mp3", "audio", "mp3", "audio/mpeg", "packets"],
-  ["ogg", "audio", "ogg", "audio/ogg", "packets"],
+  ["png", "image", "png", "image/png", "decoded", { width: 48, height: 36 }],
+  ["jpeg", "image", "jpg", "image/jpeg", "decoded", { width: 48, height: 36 }],
+  ["webp", "image", "webp", "image/webp", "decoded", { width: 48, height: 36 }],
+  ["webpLossy", "image", "webp", "image/webp", "decoded", { width: 48, height: 36 }],
+  ["gif", "image", "gif", "image/gif", "decoded", { width: 48, height: 36 }],
+  ["avif", "image", "avif", "image/avif", "decoded", { width: 48, height: 36 }],
+  ["mp4", "video", "mp4", "video/mp4", "packets", { width: 64, height: 48, duration: 1 }],
+  ["mp4IndexFirst", "video", "mp4", "video/mp4", "packets", { width: 64, height: 48, duration: 1 }],
+  ["mp4Fragmented", "video", "mp4", "video/mp4", "packets", { width: 64, height: 48, duration: 1 }],
+  ["webm", "video", "webm", "video/webm", "packets", { width: 64, height: 48, duration: 1 }],
+  ["wav", "audio", "wav", "audio/wav", "packets", { duration: 0.5 }],
+  ["mp3", "audio", "mp3", "audio/mpeg", "packets", { duration: 0.549 }],
+  ["ogg", "audio", "ogg", "audio/ogg", "packets", { duration: 0.5 }],
 ] as const;
 
 test.each(formats)(
   "P13: a whole %s is known by its content as %s",
-  async (name, category, extension, mime, check) => {
-    expect(await look(await media[name](), category)).toEqual({ kind: "media", extension, mime, check });
+  async (name, category, extension, mime, check, measures) => {
+    const found = { kind: "media", extension, mime, check, ...measures };
+    expect(await look(await media[name](), category)).toEqual(found);
   },
 );
 
@@ -66,10 +67,10 @@ function cuts(size: number): number[] {
 }
 
 test.each([
-  ["mp4Sound", "audio", { extension: "mp4", mime: "audio/mp4" }],
-  ["mp4Sound", "hologram", { extension: "mp4", mime: "video/mp4" }],
-  ["mp4", "hologram", { extension: "mp4", mime: "video/mp4" }],
-  ["opus", "audio", { extension: "opus", mime: "audio/ogg" }],
+  ["mp4Sound", "audio", { extension: "mp4", mime: "audio/mp4", duration: 0.026 }],
+  ["mp4Sound", "hologram", { extension: "mp4", mime: "video/mp4", duration: 0.026 }],
+  ["mp4", "hologram", { extension: "mp4", mime: "video/mp4", width: 64, height: 48, duration: 1 }],
+  ["opus", "audio", { extension: "opus", mime: "audio/ogg", duration: 0.02 }],
 ] as const)(
   "P13: %s as %s is sound in a container that may hold video, or what it is",
   async (name, category, type) => {

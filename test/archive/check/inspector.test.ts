@@ -42,7 +42,14 @@ describe("the thread that checks files", () => {
     await using({}, async (inspector) => {
       const looks = Array.from({ length: 6 }, (_, at) => inspector.inspect(at % 2 ? bad : good, "image", 1));
       const [first, second] = await Promise.all(looks);
-      expect(first).toEqual({ kind: "media", extension: "png", mime: "image/png", check: "decoded" });
+      const size = { width: 48, height: 36 };
+      expect(first).toEqual({
+        kind: "media",
+        extension: "png",
+        mime: "image/png",
+        check: "decoded",
+        ...size,
+      });
       expect(second).toMatchObject({ kind: "bad", reason: "expected image, got an HTML page" });
     });
   });

@@ -5,6 +5,7 @@ import { allRows } from "../../../src/plan/plan.js";
 import type { Store } from "../../../src/store/workspace/workspace.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { exportFrom } from "../../../src/upkeep/archive/export.js";
+import { filledSheet } from "../../../src/upkeep/archive/filled-sheet.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
 
@@ -13,7 +14,9 @@ const whole = {
   selection: allRows,
   failed: false,
   picked: false,
+  final: false,
   reviewed: null,
+  measured: false,
   cwd: "/",
 };
 
@@ -53,7 +56,13 @@ const rowOf = (id: string, keys = [`k1:${id}`]): SheetRow => ({
   problem: null,
 });
 
-async function itemsIn({ sheet }: Awaited<ReturnType<typeof exportFrom>>): Promise<unknown[]> {
+/** The sheet of everything that an export has. */
+function sheetIn({ columns, lines }: Awaited<ReturnType<typeof exportFrom>>) {
+  return filledSheet(columns, lines);
+}
+
+async function itemsIn(made: Awaited<ReturnType<typeof exportFrom>>): Promise<unknown[]> {
+  const sheet = sheetIn(made);
   const at = sheet.columns.indexOf("item");
   const found: unknown[] = [];
   for await (const line of sheet.lines) found.push(line[at]);
@@ -84,7 +93,7 @@ describe("an export of a large sheet", () => {
       items,
       ids.map((id) => rowOf(id)),
     );
-    const { sheet } = await exportFrom(store, whole);
+    const sheet = sheetIn(await exportFrom(store, whole));
     expect(pages).toEqual([]);
     for await (const line of sheet.lines) if (line.includes("r0")) break;
     expect(pages).toEqual([1_000]);
@@ -119,9 +128,9 @@ describe("an export of a large sheet", () => {
         rowOf("two", ["k1:r1000", "k1:never made", "k1:r1001"]),
       ],
     );
-    const { sheet } = await exportFrom(store, whole);
+    const sheet = sheetIn(await exportFrom(store, whole));
     const lines: unknown[] = [];
-    for await (const [id, item, , , state, reason] of sheet.lines) lines.push([id, item, state, reason]);
+    for await (const [id, item, , , , state, reason] of sheet.lines) lines.push([id, item, state, reason]);
     expect(lines).toHaveLength(1_006);
     expect(lines.slice(999)).toEqual([
       ["r999", "r999", "planned", null],

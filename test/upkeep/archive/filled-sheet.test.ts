@@ -3,10 +3,14 @@ import { describe, expect, test } from "vitest";
 import { credits } from "../../../src/core/money.js";
 import { encodeSheet, SheetTooLarge } from "../../../src/report/sheet-formats.js";
 import {
+  chosenSheet,
+  columnNamed,
   type FilledItem,
+  type FilledLine,
   type FilledSheet,
   failedManifest,
   filledSheet,
+  sheetOfRows,
 } from "../../../src/upkeep/archive/filled-sheet.js";
 import { newItem } from "../../store/item-fixture.js";
 
@@ -29,8 +33,16 @@ const made: FilledItem = {
   rowId: "a",
   state: "archived",
   reason: null,
-  files: ["a-1.png", "a-2.png"],
+  model: "paint",
+  prompt: "a cup",
+  params: { seed: "7" },
+  step: null,
+  files: [
+    { name: "a-1.png", bytes: 10, sha256: "0a", mime: "image/png", width: 4, height: 3 },
+    { name: "a-2.png", bytes: 20, sha256: "0b", mime: "image/png", width: 8, height: 6 },
+  ],
   picked: true,
+  approval: null,
   credits: credits(4.5),
   taskId: "t",
   externalTaskId: "x",
@@ -40,8 +52,8 @@ const made: FilledItem = {
 describe("a filled sheet", () => {
   test("has the team's columns in their order, then ours", async () => {
     const lines = [
-      { cells: { id: "a", note: "n" }, item: made, reason: null },
-      { cells: { id: "b" }, item: null, reason: "the row has too few cells" },
+      { number: 2, cells: { id: "a", note: "n" }, item: made, reason: null },
+      { number: 2, cells: { id: "b" }, item: null, reason: "the row has too few cells" },
     ];
     expect(await read(filledSheet(["note", "id"], lines))).toEqual({
       columns: [
@@ -50,6 +62,7 @@ describe("a filled sheet", () => {
         "item",
         "file",
         "picked",
+        "approval",
         "state",
         "reason",
         "credits",
@@ -58,23 +71,77 @@ describe("a filled sheet", () => {
         "evidence",
       ],
       lines: [
-        ["n", "a", "a", "a-1.png | a-2.png", "yes", "archived", null, 4.5, "t", "x", null],
-        [null, "b", null, null, null, "not made", "the row has too few cells", null, null, null, null],
+        ["n", "a", "a", "a-1.png | a-2.png", "yes", null, "archived", null, 4.5, "t", "x", null],
+        [null, "b", null, null, null, null, "not made", "the row has too few cells", null, null, null, null],
       ],
     });
   });
 
   test("leaves a column of theirs alone that is called like one of ours", async () => {
     const cells = { id: "a", State: "Ohio", file: "theirs" };
-    const sheet = filledSheet(["id", "State", "file"], [{ cells, item: made, reason: null }]);
+    const sheet = filledSheet(["id", "State", "file"], [{ number: 2, cells, item: made, reason: null }]);
     const { columns, lines } = await read(sheet);
     expect(columns.slice(0, 5)).toEqual(["id", "State", "file", "item", "bulkgen_file"]);
     expect(lines[0]?.slice(0, 3)).toEqual(["a", "Ohio", "theirs"]);
   });
 
   test("that is exported again is filled in again, without a second set of columns", () => {
-    const once = filledSheet(["id", "prompt"], [{ cells: { id: "a" }, item: made, reason: null }]);
+    const once = filledSheet(["id", "prompt"], [{ number: 2, cells: { id: "a" }, item: made, reason: null }]);
     expect(filledSheet(once.columns, []).columns).toEqual(once.columns);
+  });
+});
+
+describe("chosen columns", () => {
+  const columns = ["id", "prompt", "width"];
+  const lines: [FilledLine, FilledLine] = [
+    { number: 2, cells: { id: "a", prompt: "a {{ it }}", width: "wide" }, item: made, reason: null },
+    { number: 3, cells: { id: "b", prompt: "a bowl" }, item: null, reason: "not selected" },
+  ];
+  const chosen = (...names: string[]) =>
+    names.map((name) => {
+      const found = columnNamed(name, columns, new Map());
+      if (found === undefined) throw new Error(`there is no column ${name}`);
+      return { ...found, name };
+    });
+
+  test("say what was sent, and what the files are", async () => {
+    const names = [
+      "prompt",
+      "model",
+      "params.seed",
+      "seed",
+      "mime",
+      "bytes",
+      "sha256",
+      "height",
+      "Params.Seed",
+    ];
+    expect((await read(chosenSheet(chosen(...names), lines))).lines).toEqual([
+      ["a cup", "paint", "7", "7", "image/png | image/png", "10 | 20", "0a | 0b", "3 | 6", null],
+      ["a bowl", null, null, null, null, null, null, null, null],
+    ]);
+  });
+
+  test("a column of the sheet wins over a fact of the same name, which has a prefix then", async () => {
+    expect((await read(chosenSheet(chosen("width", "bulkgen_width"), lines))).lines[0]).toEqual([
+      "wide",
+      "4 | 8",
+    ]);
+    expect(columnNamed("heigth", columns, new Map())).toBeUndefined();
+  });
+
+  test("with one line a row, its files stand side by side", async () => {
+    const failed = { ...made, rowId: "a-x", state: "failed" as const, files: [] };
+    const one = { ...made, rowId: "a-y", files: made.files.slice(0, 1), prompt: "another" };
+    const [first, last] = lines;
+    const all = [first, { ...first, item: failed }, { ...first, item: one }, last];
+    expect(await read(await sheetOfRows(chosen("id", "file", "prompt"), all))).toEqual({
+      columns: ["id", "file_1", "file_2", "file_3", "prompt_1", "prompt_2", "prompt_3"],
+      lines: [
+        ["a", "a-1.png", "a-2.png", "a-1.png", "a cup", "a cup", "another"],
+        ["b", null, null, null, "a bowl", null, null],
+      ],
+    });
   });
 });
 

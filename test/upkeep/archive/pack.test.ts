@@ -13,7 +13,7 @@ test("a file that cannot be read ends the packing, and leaves no part of a ZIP",
   const packing = pack({
     zip: join(outFolder, "a.zip"),
     runs: [{ outFolder, jobName: "job", options: {} }],
-    files: [{ file: "a.png", bytes: statSync(odd).size, outFolder }],
+    files: [{ file: "a.png", name: "a.png", bytes: statSync(odd).size, outFolder }],
     sheet: null,
     clock: new ManualClock(),
     signal: new AbortController().signal,
@@ -34,7 +34,7 @@ test("of two files with one name and one size, the one that belongs to the item 
   await pack({
     zip,
     runs: folders.map((outFolder) => ({ outFolder, jobName: "job" })),
-    files: [{ file: "a.wav", bytes: 15, outFolder: before }],
+    files: [{ file: "a.wav", name: "a.wav", bytes: 15, outFolder: before }],
     sheet: null,
     clock: new ManualClock(),
     signal: new AbortController().signal,

@@ -156,6 +156,7 @@ function RunActions({ run }: { run: RunDetail }) {
             Gallery
           </a>
           <ZipButton body={{ run: id }} words="Download ZIP" />
+          <ZipButton body={{ run: id, final: true }} words="Final set" />
         </>
       )}
     </div>

@@ -1,0 +1,208 @@
+import { join } from "node:path";
+import { foldName, jobFolder } from "../../archive/disk/names.js";
+import type { ExitName } from "../../core/exit.js";
+import type { Item, KeptSheet, MadeItem, Run, SheetRow } from "../../core/ports/store.js";
+import { sheetOf, withVariants } from "../../job/orders/request.js";
+import type { Store } from "../../store/workspace/workspace.js";
+import { type Lines, linesOf } from "./filled-sheet.js";
+import { finalFileNames, finalOf } from "./final-set.js";
+
+/** The rows of a run's sheet with what was made of them, read page by page: there may be more than fit into memory. */
+
+/** The final set of a run's sheet: its items, each with the names of its files, by their names in the job's folder. */
+export async function finalNames(
+  store: Store,
+  run: Run,
+): Promise<ReadonlyMap<number, ReadonlyMap<string, string>>> {
+  const sheet = await rowsSheet(store, run);
+  const picks = await store.picks();
+  const variantsMax = await store.variantsMax(run.jobId);
+  const rows = linesOf(() => finalRows(rowsOf(store, run, sheet, variantsMax), picks));
+  return packedNames(rows, true);
+}
+
+/** The names of final files, by item and by their names in the job's folder; other files keep theirs. */
+export async function packedNames(
+  rows: Lines<RowOfItem>,
+  final: boolean,
+): Promise<Map<number, ReadonlyMap<string, string>>> {
+  const names = new Map<number, Map<string, string>>();
+  if (!final) return names;
+  const taken = new Set<string>();
+  const renamed: { made: MadeItem; own: Map<string, string> }[] = [];
+  for await (const { made, isAlone } of rows) {
+    if (made === null || made.files.length === 0 || names.has(made.item.id)) continue;
+    const own = new Map<string, string>();
+    names.set(made.item.id, own);
+    for (const { file } of made.files) own.set(file, file);
+    if (isAlone === true && made.item.variant > 1) renamed.push({ made, own });
+    else for (const { file } of made.files) taken.add(foldName(file));
+  }
+  for (const { made, own } of renamed) {
+    const wanted = finalFileNames(made);
+    for (const [index, { file }] of made.files.entries()) {
+      const name = wanted[index] ?? file;
+      // Where another row's file has that name, this one keeps its own.
+      if (taken.has(foldName(name))) continue;
+      taken.add(foldName(name));
+      own.set(file, name);
+    }
+  }
+  return names;
+}
+
+/** How many items are read at a time. */
+const itemsAtOnce = 1_000;
+
+/** For runs without a stored sheet: the rows as their items describe them. */
+async function sheetFrom(store: Store, { jobId, jobName, edition }: Run): Promise<KeptSheet> {
+  const order: Pick<Item, "position" | "id" | "key">[] = [];
+  for await (const page of store.history(jobName))
+    for (const item of page)
+      if (item.edition === edition) order.push({ position: item.position, id: item.id, key: item.key });
+  order.sort((a, b) => a.position - b.position || a.id - b.id);
+  async function* pages() {
+    for (let from = 0; from < order.length; from += itemsAtOnce) {
+      const keys = order.slice(from, from + itemsAtOnce).map(({ key }) => key);
+      const made = byKey(await store.made(jobId, keys));
+      yield keys.flatMap((key) => made.get(key) ?? []).map(({ item }) => rowFrom(item));
+    }
+  }
+  const columns = new Set<string>();
+  for await (const page of pages())
+    for (const { cells } of page) for (const column of Object.keys(cells)) columns.add(column);
+  return { columns: [...columns], pages };
+}
+
+function rowFrom({ key, rowNumber, rowId, model, prompt, params, inputs }: Item): SheetRow {
+  const cells = {
+    id: rowId,
+    model,
+    ...(prompt === null ? {} : { prompt }),
+    ...Object.fromEntries(Object.entries(params).map(([name, value]) => [`params.${name}`, value])),
+    ...inputs,
+  };
+  return { number: rowNumber, cells, keys: [key], problem: null };
+}
+
+function byKey(made: readonly MadeItem[]): Map<string, MadeItem> {
+  return new Map(made.map((each) => [each.item.key, each]));
+}
+
+/** An item's takes in one of its rows: the item, followed by its variants. None for a row that nothing was made of. */
+interface RowOfTakes {
+  number: number;
+  cells: SheetRow["cells"];
+  takes: readonly MadeItem[];
+  problem: string | null;
+}
+
+export interface RowOfItem extends Omit<RowOfTakes, "takes"> {
+  made: MadeItem | null;
+  /** In a final set: no other take of the item is in it. */
+  isAlone?: boolean;
+  /** In a final set: why there is no file. */
+  without?: { reason: string; exit: ExitName };
+}
+
+export async function* rowsOf(
+  store: Store,
+  { jobId, edition }: Run,
+  sheet: KeptSheet,
+  variantsMax: number,
+): AsyncGenerator<RowOfTakes> {
+  for await (const page of sheet.pages()) {
+    // One row may have more items than are read at a time.
+    const asked = page.flatMap((row) =>
+      (row.keys.length === 0 ? [null] : row.keys).map((key, index) => ({
+        row,
+        keys: key === null ? [] : withVariants(key, variantsMax),
+        isLast: index >= row.keys.length - 1,
+      })),
+    );
+    let isMade = false;
+    for (let from = 0; from < asked.length; from += itemsAtOnce) {
+      const now = asked.slice(from, from + itemsAtOnce);
+      const all = await store.made(
+        jobId,
+        now.flatMap(({ keys }) => keys),
+      );
+      const known = byKey(all.filter(({ item }) => item.edition === edition));
+      for (const { row, keys, isLast } of now) {
+        const { number, cells, problem } = row;
+        const takes = keys.flatMap((key) => known.get(key) ?? []);
+        if (takes.length > 0) yield { number, cells, takes, problem: null };
+        isMade ||= takes.length > 0;
+        if (!isLast) continue;
+        if (!isMade) yield { number, cells, takes, problem };
+        isMade = false;
+      }
+    }
+  }
+}
+
+export async function* eachTake(rows: AsyncIterable<RowOfTakes>): AsyncGenerator<RowOfItem> {
+  for await (const { takes, ...row } of rows) {
+    if (takes.length === 0) yield { ...row, made: null };
+    for (const made of takes) yield { ...row, made };
+  }
+}
+
+export async function* finalRows(
+  rows: AsyncIterable<RowOfTakes>,
+  picks: ReadonlySet<number>,
+): AsyncGenerator<RowOfItem> {
+  for await (const { takes, ...row } of rows) {
+    const final = finalOf(takes, picks);
+    if ("takes" in final)
+      for (const made of final.takes) yield { ...row, made, isAlone: final.takes.length === 1 };
+    else {
+      const [first = null] = takes;
+      yield { ...row, made: first && { ...first, files: [] }, without: { ...final, reason: final.without } };
+    }
+  }
+}
+
+export interface MissingRow {
+  row: number;
+  rowId: string;
+  reason: string;
+  exit: ExitName;
+}
+
+/** The rows without a final file. */
+export async function missingOf(rows: Lines<RowOfItem>): Promise<MissingRow[]> {
+  const found: MissingRow[] = [];
+  for await (const { number, cells, made, without, problem } of rows)
+    if (without !== undefined)
+      found.push({
+        row: number,
+        rowId: made?.item.rowId ?? cells["id"] ?? "",
+        reason: problem ?? without.reason,
+        exit: without.exit,
+      });
+  return found;
+}
+
+/** The sheet of a run as it was kept, or as its items describe it. */
+export async function rowsSheet(store: Store, run: Run): Promise<KeptSheet> {
+  return (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
+}
+
+/** The final set of a run's sheet, with the absolute paths of its files. */
+export async function finalSetOf(store: Store, run: Run) {
+  const sheet = await rowsSheet(store, run);
+  const picks = await store.picks();
+  const variantsMax = await store.variantsMax(run.jobId);
+  const rows = linesOf(() => finalRows(rowsOf(store, run, sheet, variantsMax), picks));
+  const names = await packedNames(rows, true);
+  const files: { row: number; rowId: string; path: string; name: string; prompt: string | null }[] = [];
+  for await (const { number: row, made } of rows)
+    for (const { file, outFolder } of made?.files ?? []) {
+      const { id, rowId, prompt } = (made as MadeItem).item;
+      const path = join(jobFolder({ outFolder, jobName: run.jobName }), file);
+      files.push({ row, rowId, path, name: names.get(id)?.get(file) ?? file, prompt });
+    }
+  const missing = (await missingOf(rows)).map(({ row, rowId, reason }) => ({ row, rowId, reason }));
+  return { files, missing };
+}

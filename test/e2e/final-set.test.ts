@@ -1,0 +1,153 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { newPlace, type Place, run } from "./command.js";
+import { type ScriptedService, startService } from "./service.js";
+import { unzip } from "./unzip.js";
+
+/** Pictures that have to be approved, and clips of them. */
+const film = `
+name: film
+rows:
+  - { id: cup, prompt: a cup }
+  - { id: jar, prompt: a jar }
+defaults: { model: plain-image }
+steps:
+  - { name: frame, approve: true }
+  - { name: clip, image_url: "@frame" }
+`;
+
+async function place(files: Record<string, string>): Promise<[Place, ScriptedService]> {
+  const service = await startService({ balance: 100 });
+  const made = newPlace();
+  for (const [name, text] of Object.entries(files)) made.write(name, text);
+  return [made, service];
+}
+
+/** The files in a ZIP, and the lines of its sheet. */
+function zipped(where: Place, file = "set.zip"): { names: string[]; sheet: string } {
+  const parts = unzip(join(where.folder, file));
+  return { names: [...parts.keys()].toSorted(), sheet: String(parts.get("sheet.csv") ?? "") };
+}
+
+test("a film is handed over with the approved take of each frame, and never with a rejected one", async () => {
+  const [where, service] = await place({ "film.yaml": film });
+  await run(where, ["run", "film.yaml", "--yes"], service);
+  await run(where, ["approve", "jar-frame"]);
+  await run(where, ["reject", "cup-frame", "--again", "--yes"], service);
+  const early = await run(where, ["export", "--final", "--zip", "early.zip"]);
+  expect(early).toMatchObject({ code: 10 });
+  expect(early.stderr).toContain("2 rows have no final file:\n");
+  expect(early.stderr).toContain("row 1 (cup-frame): cup-frame-v2 waits for approval\n");
+  expect(zipped(where, "early.zip").names).toEqual([
+    "index.jsonl",
+    "jar-clip.png",
+    "jar-frame.png",
+    "sheet.csv",
+  ]);
+  await run(where, ["approve", "--all"]);
+  const rest = await run(where, ["resume", "--yes"], service);
+  expect(rest.code, rest.stderr).toBe(0);
+  const done = await run(where, ["export", "--final", "--zip", "set.zip"]);
+  expect(done).toMatchObject({ code: 0, stderr: "set.zip: 4 files, index.jsonl, sheet.csv\n" });
+  const { names, sheet } = zipped(where);
+  expect(names).toEqual([
+    "cup-clip.png",
+    "cup-frame.png",
+    "index.jsonl",
+    "jar-clip.png",
+    "jar-frame.png",
+    "sheet.csv",
+  ]);
+  expect(sheet).toContain("cup-frame-v2,cup-frame.png,,approved,archived");
+  const parts = unzip(join(where.folder, "set.zip"));
+  const second = readFileSync(join(where.folder, "outputs/film/cup-frame-v2.png"));
+  expect(parts.get("cup-frame.png")?.equals(second)).toBe(true);
+  expect(String(parts.get("index.jsonl"))).toContain('"file":"cup-frame.png"');
+  // Beside the folder itself, files have their names there.
+  const plain = await run(where, ["export", "--final", "--columns", "item,file"]);
+  expect(plain.stdout).toContain("cup-frame-v2,cup-frame-v2.png");
+  // A plain ZIP leaves out what was rejected, unless it is asked for.
+  const whole = await run(where, ["export", "--zip", "whole.zip", "--files-only"]);
+  expect(whole.stderr).toContain("1 rejected file is left out; --filter approval=rejected packs them");
+  expect(zipped(where, "whole.zip").names).not.toContain("cup-frame.png");
+  await run(where, ["export", "--zip", "no.zip", "--files-only", "--filter", "approval=rejected"]);
+  expect(zipped(where, "no.zip").names).toEqual(["cup-frame.png"]);
+  const clips = await run(where, ["export", "--final", "--filter", "step=clip", "--columns", "file"]);
+  expect(clips.stdout.split("\r\n")).toEqual(["\uFEFFfile", "cup-clip.png", "jar-clip.png", ""]);
+});
+
+const cups = "id,model,prompt\na,plain-image,a cup\nb,plain-image,a jar\nc,plain-image,a pot\n";
+
+test("the picked take is final under the name of its row; several picks of a row keep their own names", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  await run(where, ["redo", "a", "b", "--yes"], service);
+  await run(where, ["pick", "a-v2", "b", "b-v2"]);
+  const final = await run(where, ["export", "--final", "--zip", "set.zip"]);
+  expect(final.code, final.stderr).toBe(0);
+  expect(zipped(where).names).toEqual(["a.png", "b-v2.png", "b.png", "c.png", "index.jsonl", "sheet.csv"]);
+  const page = await run(where, ["gallery", "--final"]);
+  expect(page.stdout).toContain("final.html: 4 final files of job cups");
+  const html = readFileSync(join(where.folder, "outputs/cups/final.html"), "utf8");
+  expect(html).toContain("a-v2.png");
+  expect(html).not.toContain('"a.png"');
+});
+
+test("a name that another row has is left to it", async () => {
+  const rows = "id,model,prompt,output\na,plain-image,a cup,x\nb,plain-image,a jar,x-v2\n";
+  const [where, service] = await place({ "two.csv": rows });
+  await run(where, ["run", "two.csv", "--yes"], service);
+  await run(where, ["redo", "a", "--yes"], service);
+  await run(where, ["pick", "a-v2"]);
+  expect((await run(where, ["export", "--final", "--zip", "set.zip"])).code).toBe(0);
+  expect(zipped(where).names.filter((name) => name.endsWith("png"))).toEqual(["x-v2.png", "x.png"]);
+});
+
+test("rows without a file are named, and decide the exit", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  const no = { status: 400, json: { error: { code: "VALIDATION_ERROR", message: "not with us" } } };
+  service.script(({ what, body }) => (what === "POST generate" && body.includes("a jar") ? no : "serve"));
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  const some = await run(where, ["export", "--final", "--columns", "id,file,reason"]);
+  expect(some).toMatchObject({
+    code: 5,
+    stdout: expect.stringContaining("a,a.png,\r\nb,,"),
+    stderr: expect.stringMatching(/^1 row has no final file:\n {2}row 3 \(b\): failed: .*not with us/),
+  });
+  expect((await run(where, ["export", "--final", "--filter", "id=b", "--zip", "b.zip"])).stderr).toContain(
+    "no row has a final file yet, so b.zip would be empty. Nothing was written.",
+  );
+});
+
+test("a training set is packed with its captions, its facts and a page", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  const words = "export --final --zip set.zip --format jsonl --sidecars txt --with-gallery --columns";
+  const packed = await run(where, [...words.split(" "), "file=file_name,prompt=text,width,height"]);
+  expect(packed.code, packed.stderr).toBe(0);
+  const parts = unzip(join(where.folder, "set.zip"));
+  const [first = ""] = String(parts.get("metadata.jsonl")).split("\n");
+  expect(JSON.parse(first)).toEqual({
+    file_name: "a.png",
+    text: "a cup",
+    width: expect.any(Number),
+    height: expect.any(Number),
+  });
+  expect(String(parts.get("b.txt"))).toBe("a jar");
+  expect(String(parts.get("gallery.html"))).toContain("c.png");
+  const alone = await run(where, ["export", "--sidecars", "txt"]);
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("--sidecars is for --zip") });
+  const near = await run(where, ["export", "--columns", "file=name,heigth"]);
+  expect(near).toMatchObject({ code: 2, stderr: expect.stringContaining("Did you mean height?") });
+});
+
+test("a catalogue has one line for each row", async () => {
+  const job =
+    "name: shop\nrows:\n  - { id: cup }\nmatrix: { side: [front, back] }\ndefaults: { model: plain-image }\nprompt: the {{ side }}\n";
+  const [where, service] = await place({ "shop.yaml": job });
+  const made = await run(where, ["run", "shop.yaml", "--yes"], service);
+  expect(made.code, made.stderr).toBe(0);
+  const sheet = await run(where, ["export", "--per-row", "--columns", "id,file=image"]);
+  expect(sheet.stdout).toBe("\uFEFFid,image_1,image_2\r\ncup,cup-front.png,cup-back.png\r\n");
+});
