@@ -6,6 +6,7 @@ import type { Mark } from "./shape/manifest.js";
 import type {
   Axis,
   Cells,
+  Condition,
   SourceJob,
   SourceRow,
   SourceSetting,
@@ -28,6 +29,8 @@ export interface Combination {
   text: string;
   step: string | null;
   approve: boolean;
+  /** It is left out where one of these says no. */
+  when: readonly Condition[];
 }
 
 const onlyOne: Combination = {
@@ -39,12 +42,14 @@ const onlyOne: Combination = {
   text: "",
   step: null,
   approve: false,
+  when: [],
 };
 
 /** Every combination of a job, in order: the first axis changes slowest, then come the steps. */
 export function combinationsOf(job: SourceJob | undefined): Combination[] {
   if (!job) return [onlyOne];
-  const base = combined([{ ...onlyOne, approve: job.approve }], job.axes);
+  const when = job.when === undefined ? [] : [job.when];
+  const base = combined([{ ...onlyOne, approve: job.approve, when }], job.axes);
   if (job.steps.length === 0) return base;
   return base.flatMap((each) => job.steps.flatMap((step) => combined([withStep(each, step)], step.axes)));
 }
@@ -142,7 +147,7 @@ function combined(from: readonly Combination[], axes: readonly Axis[]): Combinat
 
 const textCharactersMax = 30;
 
-function withSetting(to: Combination, { cells, marks, label }: SourceSetting): Combination {
+function withSetting(to: Combination, { cells, marks, label, when }: SourceSetting): Combination {
   const said = Object.entries(cells).map(([key, value]) => {
     return `${key.replace(/^params\./, "")}=${cutText(value, textCharactersMax)}`;
   });
@@ -154,6 +159,7 @@ function withSetting(to: Combination, { cells, marks, label }: SourceSetting): C
     base: to.base,
     step: to.step,
     approve: to.approve,
+    when: [...to.when, ...when],
     text: [to.text, ...said].filter(Boolean).join(", "),
   };
 }
@@ -167,6 +173,7 @@ function withStep(to: Combination, step: SourceStep): Combination {
     base: to.label,
     step: step.name,
     approve: to.approve || step.approve,
+    when: step.when === undefined ? to.when : [...to.when, step.when],
     text: [to.text, `step ${step.name}`].filter(Boolean).join(", "),
   };
 }
@@ -181,6 +188,7 @@ export class Layers {
   /** The step's name. */
   readonly step: string | null;
   readonly approve: boolean;
+  readonly when: readonly Condition[];
   private readonly stepCells: Cells;
   private readonly defaults: Written;
   /** Places of what the axes and the step set. */
@@ -192,7 +200,7 @@ export class Layers {
 
   constructor(
     { defaults, job }: { defaults: Written; job: SourceJob | undefined },
-    { cells, stepCells, label, base, text, marks, step, approve }: Combination,
+    { cells, stepCells, label, base, text, marks, step, approve, when }: Combination,
   ) {
     this.defaults = defaults;
     this.label = label;
@@ -202,6 +210,7 @@ export class Layers {
     this.stepCells = stepCells;
     this.step = step;
     this.approve = approve;
+    this.when = when;
     this.severalSteps = (job?.steps.length ?? 0) > 1;
     this.ofJob = marks;
     this.jobMarks = { ...defaults.marks, ...marks };

@@ -1,4 +1,4 @@
-import { asideWords, numbersOf, type Place, type Problem } from "../core/problem.js";
+import { asideWords, numbersOf, type Place, type Problem, rowsText } from "../core/problem.js";
 import { axesOf, type Combination, Layers } from "./combinations.js";
 import { ParamSets, type RowOptions, rowOf } from "./row.js";
 import { columnName, isKnown, labelled, outputName } from "./shape/columns.js";
@@ -6,7 +6,7 @@ import { lostCellProblem } from "./shape/damage.js";
 import type { Row } from "./shape/manifest.js";
 import type { Aside, Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
 import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
-import { Scope } from "./templates/scope.js";
+import { Scope, variableName } from "./templates/scope.js";
 import {
   isTemplate,
   LateName,
@@ -44,9 +44,17 @@ export class Expander {
   /** How many of the problems are about the job's own texts. */
   private ofJob = 0;
   private readonly asides: Record<Aside, number[]> = { heading: [], total: [] };
+  /** A row is made only to see whether it can be. */
+  private isTrying = false;
   private readonly axisKeys: readonly string[];
   private readonly layers: readonly Layers[];
   private readonly sets = new ParamSets();
+  /** How many rows were made. */
+  private numbered = 0;
+  /** How many rows, or combinations of them, were left out by a `when`. */
+  private unwanted = 0;
+  /** The rows in which a column has no value that a template names, by column. */
+  private readonly empty = new Map<string, Set<number>>();
 
   constructor(private readonly from: Expansion) {
     this.axisKeys = [...new Set(axesOf(from.job).flatMap(({ keys }) => keys))];
@@ -65,15 +73,44 @@ export class Expander {
     }
     for (const key of this.axisKeys)
       if (Object.hasOwn(row.cells, key)) this.problems.push(conflict(row, key));
+    const ofRow: Row[] = [];
+    const unwanted = new Set<string>();
     for (const layers of this.layers) {
       const made = this.made(row, index, layers);
-      if (made) rows.push(made);
+      if (made === "unwanted") unwanted.add(layers.label);
+      else if (made) {
+        this.numbered++;
+        ofRow.push(made);
+      }
     }
+    const wanted = unwanted.size === 0 ? ofRow : withoutUsersOf(unwanted, ofRow);
+    this.unwanted += unwanted.size;
+    rows.push(...wanted);
+  }
+
+  /** How many rows, or combinations of them, a `when` has left out, and whether nothing else was there. */
+  get leftOutByWhen(): { count: number; isAll: boolean } {
+    return { count: this.unwanted, isAll: this.unwanted > 0 && this.numbered === 0 };
   }
 
   /** How many rows were left out as headings and totals. */
   get leftOut(): number {
     return this.asides.heading.length + this.asides.total.length;
+  }
+
+  /** Only rows that are made: those that are set aside are tried first. */
+  private noteEmpty(column: string, row: number): void {
+    if (this.isTrying || !this.from.columns.includes(column)) return;
+    const rows = this.empty.get(column) ?? new Set();
+    this.empty.set(column, rows.add(row));
+  }
+
+  /** Which columns that templates name have no value, and in which rows, once everything is read. */
+  emptyNotes(): string[] {
+    return [...this.empty].map(
+      ([column, rows]) =>
+        `"${column}" is empty in ${rowsText(numbersOf([...rows]))}, and a template uses it; when: "{{ ${variableName(column)} }}" leaves such rows out`,
+    );
   }
 
   /** Which rows were left out, once everything is read. */
@@ -106,7 +143,11 @@ export class Expander {
     this.problems = [];
     this.reported = new Set();
     this.ofJob = 0;
-    const made = this.layers.map((layers) => this.made(row, index, layers));
+    this.isTrying = true;
+    const made = this.layers
+      .map((layers) => this.made(row, index, layers))
+      .filter((each) => each !== "unwanted");
+    this.isTrying = false;
     // What is wrong with a text of the job says nothing about the row.
     if (this.ofJob > 0) {
       this.problems = problems;
@@ -133,16 +174,54 @@ export class Expander {
     return problems;
   }
 
-  private made(row: SourceRow, index: number, layers: Layers): Row | null {
+  private made(row: SourceRow, index: number, layers: Layers): Row | "unwanted" | null {
     const written = layers.written(row);
+    const wanted = this.isWanted(row, index, layers, written);
+    if (wanted !== true) return wanted === false ? "unwanted" : null;
     const isWhole = row.lost === undefined || !this.losesField(row, row.lost, layers);
     const rendered = this.rendering
       ? this.rendered(row, index, layers, written, this.rendering)
       : { cells: written, lateName: null };
     if (rendered === null || !isWhole) return null;
-    const cells = named(rendered.cells, written, layers.label, this.from.job !== undefined && isImplied(row));
+    const cells = named(rendered.cells, written, {
+      label: layers.label,
+      implied: this.from.job !== undefined && isImplied(row),
+      idOfRow: this.isIdOfRow(row),
+    });
     const { lateName } = rendered;
     return rowOf({ row, layers, cells, lateName, sets: this.sets }, this.from, this.problems);
+  }
+
+  /** Whether the id is the job's, and names none of its axes nor its steps. */
+  private isIdOfRow(row: SourceRow): boolean {
+    const id = this.from.job?.defaults.cells["id"];
+    if (id === undefined || Object.hasOwn(row.cells, "id")) return false;
+    return ![...this.axisKeys, "step"].some((name) => id.includes(name));
+  }
+
+  /** What the conditions of a row and its combination say; null if one of them cannot be rendered. */
+  private isWanted(row: SourceRow, index: number, layers: Layers, written: Cells): boolean | null {
+    const own = row.cells["when"];
+    const conditions =
+      own === undefined ? layers.when : [...layers.when, { text: own, mark: row.marks?.["when"] }];
+    for (const { text, mark } of conditions) {
+      if (!this.rendering || !isTemplate(text)) {
+        if (saysNo(text)) return false;
+        continue;
+      }
+      try {
+        const scope = this.scopeOf(row, index, layers, written, this.rendering);
+        if (saysNo(renderedText(text, scope, this.rendering.templates))) return false;
+      } catch (error) {
+        const fault = error instanceof LateName ? new TemplateFault(error.fault, true) : error;
+        if (!(fault instanceof TemplateFault)) throw error;
+        const isOfRow = text === own;
+        if (!isOfRow && fault.cell === null) this.ofJob++;
+        this.problemOf(fault, "when", row, layers, { mark, ofJob: !isOfRow });
+        return null;
+      }
+    }
+    return true;
   }
 
   /** Whether a field has no value because its cell was lost, which is a problem. */
@@ -162,15 +241,19 @@ export class Expander {
   ): { cells: Cells; lateName: Row["lateName"] } | null {
     let lateName: Row["lateName"] = null;
     let cells: Cells | null = null;
-    let values: Scope | null = null;
+    const scopes = new Map<boolean, Scope>();
     let failed = false;
     for (const column in written) {
       const text = written[column] as string;
-      if (!isKnown(column) || !needsRendering(column, text)) continue;
-      values ??= this.scopeOf(row, index, layers, written, rendering);
+      if (column === "when" || !isKnown(column) || !needsRendering(column, text)) continue;
+      // A name may well have an empty part; what is sent should not.
+      const notesEmpty = column !== "id" && column !== "output";
+      let scope = scopes.get(notesEmpty);
+      scope ??= this.scopeOf(row, index, layers, written, rendering, { notesEmpty });
+      scopes.set(notesEmpty, scope);
       cells ??= { ...written };
       try {
-        cells[column] = textOf(column, text, values, rendering);
+        cells[column] = textOf(column, text, scope, rendering);
       } catch (error) {
         if (error instanceof LateName && column === "output") {
           delete cells[column];
@@ -193,13 +276,19 @@ export class Expander {
     { axes, step }: Layers,
     written: Cells,
     { names, templates }: Rendering,
-    late: { category: string; key: string } | null = null,
+    {
+      late = null,
+      number = this.numbered + 1,
+      notesEmpty = false,
+    }: { late?: { category: string; key: string } | null; number?: number; notesEmpty?: boolean } = {},
   ): Scope {
     const { today, job } = this.from;
     const vars = job?.vars.cells ?? {};
+    const { number: rowNumber } = row;
+    const onEmpty = (column: string) => this.noteEmpty(column, rowNumber);
     return new Scope(
-      { index, row: row.number, step, written, cells: row.cells, lost: row.lost ?? {}, axes, late },
-      { names, templates, vars, today },
+      { index, row: row.number, number, step, written, cells: row.cells, lost: row.lost ?? {}, axes, late },
+      { names, templates, vars, today, onEmpty: notesEmpty ? onEmpty : null },
     );
   }
 
@@ -209,8 +298,9 @@ export class Expander {
     layers: Layers,
     { written, text, rendering }: { written: Cells; text: string; rendering: Rendering },
   ): NonNullable<Row["lateName"]> {
+    const number = this.numbered + 1;
     return (late) => {
-      const values = this.scopeOf(row, index, layers, written, rendering, late);
+      const values = this.scopeOf(row, index, layers, written, rendering, { late, number });
       try {
         return textOf("output", text, values, rendering);
       } catch (error) {
@@ -221,8 +311,14 @@ export class Expander {
     };
   }
 
-  private problemOf(error: TemplateFault, column: string, row: SourceRow, layers: Layers): void {
-    const problem = { ...placed(error, column, row, layers, this.from.file), ...error.fault };
+  private problemOf(
+    error: TemplateFault,
+    column: string,
+    row: SourceRow,
+    layers: Layers,
+    origin = layers.origin(error.cell ?? column, row),
+  ): void {
+    const problem = { ...placed(error, column, row, layers, this.from.file, origin), ...error.fault };
     const key = JSON.stringify([problem.place, problem.message]);
     if (this.reported.has(key)) return;
     // A fault of one rendering concerns one item; a fault of a text or a cell concerns every item that needs it.
@@ -240,9 +336,9 @@ function placed(
   row: SourceRow,
   layers: Layers,
   file: string,
+  { mark, ofJob } = layers.origin(cell ?? field, row),
 ): { place: Place } {
   const column = cell ?? field;
-  const { mark, ofJob } = layers.origin(column, row);
   if (ofJob && everywhere) return { place: { file, row: null, column, ...mark } };
   const id = row.cells["id"]?.trim();
   const ofRow: Place = {
@@ -261,19 +357,30 @@ function textOf(column: string, text: string, values: Values, { templates, files
   return file === null ? said : renderedText(files.text(file), values, templates);
 }
 
+interface Naming {
+  label: string;
+  /** The row is the empty one of a job without rows. */
+  implied: boolean;
+  /** The id is a template that tells rows apart, not combinations. */
+  idOfRow: boolean;
+}
+
 /** The empty row of a job without rows. */
 function isImplied(row: SourceRow): boolean {
   return row.mark === undefined && Object.keys(row.cells).length === 0;
 }
 
-/** Adds the label of a combination to ids and outputs, unless they are templates. */
-function named(cells: Cells, written: Cells, label: string, implied: boolean): Cells {
+/**
+ * Adds the label of a combination to ids and outputs, unless they are templates: those name what tells the combinations apart.
+ * The id of a whole job is the same for all of them, and gets the label if it does not.
+ */
+function named(cells: Cells, written: Cells, { label, implied, idOfRow }: Naming): Cells {
   if (label === "") return cells;
   const { id = "", output = "" } = cells;
   const own = (column: string) => isTemplate(written[column] ?? "");
   return {
     ...cells,
-    ...(id.trim() !== "" && !own("id") ? { id: labelled(id.trim(), label) } : {}),
+    ...(id.trim() !== "" && (!own("id") || idOfRow) ? { id: labelled(id.trim(), label) } : {}),
     ...(implied && id === "" ? { id: label } : {}),
     ...(output.trim() !== "" && !own("output") ? { output: labelled(outputName(output.trim()), label) } : {}),
   };
@@ -289,6 +396,25 @@ function renderedText(text: string, values: Values, templates: Templates): strin
   const template = templates.compile(text);
   if (typeof template !== "function") throw new TemplateFault(template, true);
   return template(values);
+}
+
+/** The rows without those that use the output of a step that is left out; their labels are added to it. */
+function withoutUsersOf(unwanted: Set<string>, rows: readonly Row[]): readonly Row[] {
+  const kept = rows.filter(({ chain, label, inputs }) => {
+    const steps = Object.values(inputs).map((input) => /^@([^[\]]+)(?:\[\d+\])?$/.exec(input)?.[1]);
+    const uses = steps.some(
+      (step) => step !== undefined && unwanted.has([chain, step].filter(Boolean).join("-")),
+    );
+    if (uses) unwanted.add(label);
+    return !uses;
+  });
+  return kept.length === rows.length ? kept : withoutUsersOf(unwanted, kept);
+}
+
+/** Whether a condition leaves out what it stands on. */
+function saysNo(text: string): boolean {
+  const word = text.trim().toLowerCase();
+  return word === "" || word === "false" || word === "no" || word === "0";
 }
 
 function conflict(row: SourceRow, column: string): Problem {

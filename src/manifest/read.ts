@@ -1,5 +1,6 @@
 import { basename, dirname, extname, resolve } from "node:path";
 import type { Problem } from "../core/problem.js";
+import { count } from "../text/amounts.js";
 import { isOutside } from "../text/inside.js";
 import { wholeOf } from "../text/pieces.js";
 import { addedColumns, axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
@@ -22,6 +23,7 @@ import { exportedColumns, foldedName, isKnown, unusedNotes } from "./shape/colum
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
+import { isTemplate } from "./templates/template.js";
 
 export interface SourceOptions extends CsvOptions, WorkbookOptions, ByteOptions {
   /** The folder of files that a manifest from standard input names. */
@@ -243,11 +245,20 @@ async function* partsOf(
     wrong ||= batch.problems.length > 0;
     yield withoutKeyRows({ rows, problems: [...batch.problems, ...expander.take()] });
   }
-  notes.push(...expander.asideNotes());
+  notes.push(...expander.asideNotes(), ...expander.emptyNotes());
+  const { count: unwanted, isAll } = expander.leftOutByWhen;
+  const things = expansion.combinations.length > 1 ? "combination" : "row";
+  if (unwanted > 0) notes.push(`${count(unwanted, `${things} is`, `${things}s are`)} left out by when`);
   const none = bound.rows === expander.leftOut && !wrong;
   return {
     ...unusedOf(source, notes, expander.rendering?.templates.used ?? new Set(), bound.rows === 0),
-    refusal: none ? noRows(file) : bound.exceeded ? bound.problem(file) : null,
+    refusal: none
+      ? noRows(file)
+      : bound.exceeded
+        ? bound.problem(file)
+        : isAll && !wrong
+          ? allUnwanted(file, unwanted)
+          : null,
   };
 }
 
@@ -307,7 +318,7 @@ async function renderingOf(
     ...(job?.steps.flatMap((step) => Object.keys(step.cells)) ?? []),
     ...axesOf(job).flatMap(({ keys }) => keys),
   ]);
-  return { templates: new Templates(names), names, files: new PromptFiles(path, cwd) };
+  return { templates: new Templates(names, job?.tables), names, files: new PromptFiles(path, cwd) };
 }
 
 function needsEngine({ rows }: SourceBatch, { defaults, job }: Expansion): boolean {
@@ -317,6 +328,12 @@ function needsEngine({ rows }: SourceBatch, { defaults, job }: Expansion): boole
   };
   if (hasOne(defaults.cells) || rows.some(({ cells }) => hasOne(cells))) return true;
   const settings = axesOf(job).flatMap((axis) => axis.settings);
+  const conditions = [
+    job?.when,
+    ...(job?.steps ?? []).map(({ when }) => when),
+    ...settings.flatMap(({ when }) => when),
+  ];
+  if (conditions.some((when) => when !== undefined && isTemplate(when.text))) return true;
   return [...(job?.steps ?? []), ...settings].some(({ cells }) => hasOne(cells));
 }
 
@@ -344,6 +361,15 @@ function namedFile(path: string): string {
 function notesOfUnused(unused: readonly string[], columns: readonly string[]): string[] {
   const filled = exportedColumns(columns) ?? [];
   return unusedNotes(unused.filter((column) => !filled.includes(column)));
+}
+
+function allUnwanted(file: string, unwanted: number): Problem {
+  return {
+    place: { file, row: null, column: "when" },
+    message: "when leaves out everything",
+    expected: "something to make: a when that is not empty, false, no or 0",
+    got: `${unwanted} left out`,
+  };
 }
 
 function noRows(file: string): Problem {

@@ -243,3 +243,121 @@ test("rows of a job in a file that is itself a job are refused", async () => {
     { place: { file: `${folder}/b.yaml` }, message: "the rows' file is itself a job file" },
   ]);
 });
+
+describe("when", () => {
+  const texts = "id,headline_en,headline_de,shown\nmug,Mugs,,\nbowl,Bowls,Schalen,no\njug,Jugs,Kannen,yes\n";
+  const made = async (text: string) => {
+    const folder = await folderWith({ "job.yaml": text, "products.csv": texts });
+    return readManifest(`${folder}/job.yaml`);
+  };
+  const ids = async (text: string) => (await made(text)).rows.map(({ id }) => id);
+
+  test("on a job leaves out the combinations for which it is empty, and says how many", async () => {
+    const { rows, problems, notes } = await made(`
+rows: products.csv
+matrix: { lang: [en, de] }
+when: "{{ headline_{{lang}} }}"
+prompt: 'headline "{{ headline_{{lang}} }}"'
+`);
+    expect(problems).toEqual([]);
+    expect(rows.map(({ id }) => id)).toEqual(["mug-en", "bowl-en", "bowl-de", "jug-en", "jug-de"]);
+    expect(notes).toContain("1 combination is left out by when");
+    expect(notes.join()).not.toContain("is empty");
+  });
+
+  test("on a step and on a value of the matrix leaves out those; everything that applies must say yes", async () => {
+    expect(
+      await ids(`
+rows: products.csv
+matrix: { lang: [en, { value: de, when: "{{ headline_de }}" }] }
+steps:
+  - { name: picture, prompt: a picture }
+  - { name: banner, when: "{% if shown == 'yes' %}1{% endif %}", prompt: a banner }
+`),
+    ).toEqual([
+      "mug-en-picture",
+      "bowl-en-picture",
+      "bowl-de-picture",
+      "jug-en-picture",
+      "jug-en-banner",
+      "jug-de-picture",
+      "jug-de-banner",
+    ]);
+  });
+
+  test("on a step leaves out the steps that use its output, too", async () => {
+    expect(
+      await ids(`
+rows: products.csv
+steps:
+  - { name: film, image_url: "@frame" }
+  - { name: frame, when: "{{ headline_de }}", prompt: a frame }
+  - { name: voice, prompt: a voice }
+  - { name: whole, video_url: "@film[2]", audio_url: "@voice" }
+`),
+    ).toEqual([
+      "mug-voice",
+      "bowl-film",
+      "bowl-frame",
+      "bowl-voice",
+      "bowl-whole",
+      "jug-film",
+      "jug-frame",
+      "jug-voice",
+      "jug-whole",
+    ]);
+  });
+
+  test.each(["no", "FALSE", " 0 "])("as a column leaves out the rows in which it says %j", async (word) => {
+    const folder = await folderWith({ "s.csv": `id,prompt,when\na,x,${word}\nb,x,yes\nc,x,\n` });
+    const { rows, notes } = await readManifest(`${folder}/s.csv`);
+    expect(rows.map(({ id }) => id)).toEqual(["b", "c"]);
+    expect(notes).toContain("1 row is left out by when");
+  });
+
+  test("that leaves out everything is told", async () => {
+    const { problems } = await made("{ rows: products.csv, when: '0', prompt: x }");
+    expect(problems).toMatchObject([{ message: "when leaves out everything", got: "3 left out" }]);
+  });
+
+  test("with a fault in it is told once, where it stands", async () => {
+    const { problems, rows } = await made('rows: products.csv\nwhen: "{{ headlin_en }}"\nprompt: x\n');
+    expect(rows).toEqual([]);
+    expect(problems).toMatchObject([
+      { place: { row: null, column: "when", line: 2 }, nearest: "headline_en" },
+    ]);
+  });
+});
+
+test("a column that a template uses is named where it is empty, unless something is made of that", async () => {
+  const notesOf = async (prompt: string) => {
+    const cups = "id,tone,kind\na,,x\nb,warm,x\nc,,x\n";
+    const folder = await folderWith({
+      "job.yaml": `rows: cups.csv\nprompt: '${prompt}'\noutput: "{{ tone }}/{{ id }}"\n`,
+      "cups.csv": cups,
+    });
+    return (await readManifest(`${folder}/job.yaml`)).notes.filter((note) => note.includes("is empty"));
+  };
+  expect(await notesOf("a {{ tone }} cup")).toEqual([
+    '"tone" is empty in rows 2 and 4, and a template uses it; when: "{{ tone }}" leaves such rows out',
+  ]);
+  expect(await notesOf("a {{ tone | upcase }} cup {{ tone }}")).toHaveLength(1);
+  for (const prompt of [
+    "{% if tone %}a {{ tone }} cup{% endif %}",
+    '{{ tone | default: "plain" }}',
+    "{{ kind }}",
+  ])
+    expect(await notesOf(prompt), prompt).toEqual([]);
+});
+
+test("a job names its rows by a column, and adds the combination", async () => {
+  const skus = "sku,prompt\nK-1,a mug\nK-2,a bowl\n";
+  const folder = await folderWith({
+    "job.yaml": 'rows: skus.csv\nid: "{{ sku }}"\nsteps: [{ name: a }, { name: b, image_url: "@a" }]\n',
+    "axes.yaml": 'rows: skus.csv\nid: "{{ sku }}_{{ lang }}"\nmatrix: { lang: [en, de] }\n',
+    "skus.csv": skus,
+  });
+  const idsIn = async (file: string) => (await readManifest(`${folder}/${file}`)).rows.map(({ id }) => id);
+  expect(await idsIn("job.yaml")).toEqual(["K-1-a", "K-1-b", "K-2-a", "K-2-b"]);
+  expect(await idsIn("axes.yaml")).toEqual(["K-1_en", "K-1_de", "K-2_en", "K-2_de"]);
+});

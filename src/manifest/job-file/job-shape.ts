@@ -32,6 +32,8 @@ const fields = {
   priority: text("higher goes first"),
 };
 const optional = Object.fromEntries(Object.entries(fields).map(([name, shape]) => [name, shape.optional()]));
+const when = text("leaves out what it is on where it is empty, false, no or 0, such as {{ headline }}");
+const id = text("the row's id, such as {{ sku }}; a job adds the combination");
 const output = text("wanted name of the output file; / makes folders");
 
 const row = z
@@ -39,8 +41,12 @@ const row = z
   .catchall(cell)
   .describe("a row: known fields, and any other field as a variable for templates");
 
+const value = z.union(
+  [cell, z.strictObject({ value: cell, when })],
+  "text, a number, true or false, or an object with value and when",
+);
 const values = z
-  .array(cell, "a list of values")
+  .array(value, "a list of values")
   .min(1, "a list of at least one value")
   .describe("the values that each row is made with");
 const paramLists = z.record(z.string(), values, "an object with a list of values for each parameter");
@@ -65,6 +71,7 @@ const step = z
     {
       name: z.string("a name").min(1, "a name").describe("becomes part of the item's id and file name"),
       approve: approve.optional(),
+      when: when.optional(),
       ...optional,
       output: output.optional(),
       matrix: matrix.optional(),
@@ -75,7 +82,7 @@ const step = z
   .describe("an item that each row makes, such as a picture or a voice");
 
 const defaults = z
-  .union([z.strictObject(optional), z.null()], "an object with the rows' defaults")
+  .union([z.strictObject({ id: id.optional(), ...optional }), z.null()], "an object with the rows' defaults")
   .describe("values for fields that a row leaves empty");
 
 const target = z
@@ -116,8 +123,17 @@ const job = z.strictObject(
       .union([z.record(z.string(), cell), z.null()], "an object of texts")
       .describe("variables for templates, the same for every row")
       .optional(),
+    tables: z
+      .union(
+        [z.record(z.string(), z.record(z.string(), cell, "an object of texts")), z.null()],
+        "an object of tables",
+      )
+      .describe('look-up tables for templates: {{ speaker | lookup: "voice" }} reads the table voice')
+      .optional(),
     matrix: matrix.optional(),
     zip: zip.optional(),
+    when: when.optional(),
+    id: id.optional(),
     repeat: fields.repeat.optional(),
     prompt: fields.prompt.optional(),
     output: output.optional(),
@@ -208,7 +224,9 @@ function innermost(issue: Issue): Issue[] {
 
 function unknownField(document: Document, path: readonly PropertyKey[], place: Place): Problem {
   const key = String(path.at(-1));
-  const known = Object.keys(path.length === 1 ? job.shape : path[0] === "steps" ? step.shape : optional);
+  const known = Object.keys(
+    path.length === 1 ? job.shape : path[0] === "steps" ? step.shape : { id, ...optional },
+  );
   const near = nearest(key, known);
   // The job has fields of its own; those of its rows are defaults there.
   const ofRows = path.length === 1 && Object.hasOwn(optional, key);

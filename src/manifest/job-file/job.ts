@@ -5,6 +5,7 @@ import { columnName, paramColumn } from "../shape/columns.js";
 import type { Mark } from "../shape/manifest.js";
 import {
   type Axis,
+  type Condition,
   noWritten,
   type SourceJob,
   type SourceSetting,
@@ -13,7 +14,7 @@ import {
 } from "../shape/source.js";
 
 /** Fields that may be at the top of a job instead of in its defaults. */
-const topFields = ["prompt", "output", "repeat"] as const;
+const topFields = ["id", "prompt", "output", "repeat"] as const;
 
 type Fields = { [key: string]: Plain };
 
@@ -43,6 +44,8 @@ export function jobOf(document: Document, top: Fields): { job: SourceJob; proble
       axes,
       steps,
       approve: isTrue(top["approve"]),
+      ...whenOf(document, top["when"], ["when"]),
+      tables: tablesOf(top["tables"]),
     },
     problems,
   };
@@ -61,13 +64,37 @@ function stepOf(
   path: readonly PropertyKey[],
   problems: Problem[],
 ): SourceStep {
-  const { name, approve, matrix: _matrix, zip: _zip, ...fields } = plain;
+  const { name, approve, when, matrix: _matrix, zip: _zip, ...fields } = plain;
   return {
     name: String(name).trim(),
     ...fromJob(document, writtenAt(document, fields, path, { file: document.file, row: null }, problems)),
     axes: axesOf(document, plain, path, problems),
     approve: isTrue(approve),
+    ...whenOf(document, when, [...path, "when"]),
   };
+}
+
+/** An empty condition says no, like one that a template renders as nothing. */
+function whenOf(
+  document: Document,
+  plain: Plain | undefined,
+  path: readonly PropertyKey[],
+): { when?: Condition } {
+  if (plain === undefined) return {};
+  const { file } = document;
+  return { when: { text: typeof plain === "string" ? plain : "", mark: { ...document.markAt(path), file } } };
+}
+
+function tablesOf(plain: Plain | undefined): SourceJob["tables"] {
+  if (!isObject(plain)) return {};
+  const texts = (table: Plain) =>
+    Object.fromEntries(
+      Object.entries(isObject(table) ? table : {}).map(([key, value]) => [
+        key,
+        typeof value === "string" ? value : "",
+      ]),
+    );
+  return Object.fromEntries(Object.entries(plain).map(([name, table]) => [name, texts(table)]));
 }
 
 function isTrue(plain: Plain | undefined): boolean {
@@ -118,7 +145,7 @@ const keysOfNames = ["id", "output", "repeat"];
 
 interface List {
   key: string;
-  values: { text: string; mark: Mark }[];
+  values: { text: string; mark: Mark; when?: Condition }[];
   mark: Mark;
 }
 
@@ -137,10 +164,12 @@ function listsIn(document: Document, plain: Plain | undefined, path: readonly Pr
 }
 
 function listOf(document: Document, key: string, plain: Plain, path: readonly PropertyKey[]): List {
-  const values = (Array.isArray(plain) ? plain : []).map((value, index) => ({
-    text: typeof value === "string" ? value : "",
-    mark: document.markAt([...path, index]),
-  }));
+  const values = (Array.isArray(plain) ? plain : []).map((entry, index) => {
+    const at = [...path, index];
+    const value = isObject(entry) ? entry["value"] : entry;
+    const when = isObject(entry) ? whenOf(document, entry["when"], [...at, "when"]) : {};
+    return { text: typeof value === "string" ? value : "", mark: document.markAt(at), ...when };
+  });
   return { key, values, mark: document.markAt(path) };
 }
 
@@ -158,6 +187,7 @@ function axis(file: string, lists: readonly List[]): Axis {
       label: labels[index] ?? String(index + 1),
       cells: Object.fromEntries(set.map(({ key, text }) => [key, text])),
       marks: Object.fromEntries(set.map(({ key, mark }) => [key, { ...mark, file }])),
+      when: set.flatMap(({ when }) => when ?? []),
     };
   });
   return { keys: lists.map(({ key }) => key), settings };

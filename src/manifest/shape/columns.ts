@@ -4,7 +4,16 @@ import { nearest } from "../../text/nearest.js";
 import { trimmedText } from "../../text/trimmed.js";
 
 /** The columns that bulkgen knows, besides `params.KEY`. */
-const knownColumns = ["id", "model", "prompt", ...mediaFields, "output", "repeat", "priority"] as const;
+const knownColumns = [
+  "id",
+  "when",
+  "model",
+  "prompt",
+  ...mediaFields,
+  "output",
+  "repeat",
+  "priority",
+] as const;
 
 const paramPrefix = "params.";
 

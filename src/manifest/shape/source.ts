@@ -88,6 +88,16 @@ export interface SourceJob {
   steps: SourceStep[];
   /** A person has to approve every item. */
   approve: boolean;
+  /** What is made is left out where this says no. */
+  when?: Condition;
+  /** Look-up tables for templates, by name. */
+  tables: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** A text, mostly a template, that says no by being empty, `false`, `no` or `0`. */
+export interface Condition {
+  text: string;
+  mark: Mark | undefined;
 }
 
 /** One axis along which every row varies: a key of the matrix, or all keys of the zip together. */
@@ -99,6 +109,7 @@ export interface Axis {
 export interface SourceSetting extends Written {
   /** Its part of the item's name, such as `16x9`. */
   label: string;
+  when: readonly Condition[];
 }
 
 export interface SourceStep extends Written {
@@ -106,6 +117,7 @@ export interface SourceStep extends Written {
   axes: Axis[];
   /** A person has to approve its items. */
   approve: boolean;
+  when?: Condition;
 }
 
 export const noWritten: Written = { cells: {}, marks: {} };

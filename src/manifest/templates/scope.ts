@@ -12,9 +12,9 @@ import {
 } from "./template.js";
 
 /** Variables of every template. */
-const builtInNames = ["index", "row", "step", "today"] as const;
+export const builtInNames = ["index", "row", "number", "step", "today"] as const;
 /** Variables of file names only: they depend on the service's models and on the whole item. */
-const lateNames = ["category", "key"] as const;
+export const lateNames = ["category", "key"] as const;
 
 /** Known fields may be named without a column: then they are empty. */
 const fieldNames = [
@@ -30,7 +30,7 @@ const fieldNames = [
 ];
 
 /** The column `Product name` is `product_name` in templates, where names have no spaces. */
-function variableName(column: string): string {
+export function variableName(column: string): string {
   return column
     .trim()
     .toLowerCase()
@@ -76,6 +76,8 @@ export function isUsed(column: string, used: ReadonlySet<string>): boolean {
 export interface Named {
   index: number;
   row: number;
+  /** Of the item in the job, from 1; copies of a row have the same. */
+  number: number;
   step: string | null;
   /** All known fields, with defaults filled in. */
   written: Cells;
@@ -99,7 +101,14 @@ export class Scope implements Values {
 
   constructor(
     private readonly named: Named,
-    private readonly shared: { names: Names; templates: Templates; vars: Cells; today: string },
+    private readonly shared: {
+      names: Names;
+      templates: Templates;
+      vars: Cells;
+      today: string;
+      /** Told of a column of the sheet that has no value in this row. */
+      onEmpty: ((column: string) => void) | null;
+    },
   ) {
     this.param = {
       raw: (key) => this.cell(paramColumn(key)) ?? null,
@@ -119,6 +128,14 @@ export class Scope implements Values {
     return this.rendered(aliases.get(name) ?? name, this.raw(name));
   }
 
+  empty(name: string): void {
+    const { names, vars, onEmpty } = this.shared;
+    const column = names.aliases.get(name) ?? name;
+    const { axes, written } = this.named;
+    if ([axes, vars, written].some((cells) => Object.hasOwn(cells, column))) return;
+    onEmpty?.(column);
+  }
+
   private cell(column: string): string | undefined {
     const { axes, cells, written, lost } = this.named;
     if (Object.hasOwn(axes, column)) return axes[column];
@@ -135,9 +152,10 @@ export class Scope implements Values {
   private builtIn(name: string): string | number | null {
     // A column of that name hides the built-in variable, also for rows without a value.
     if (this.shared.names.columns.has(name)) return null;
-    const { index, row, step, late } = this.named;
+    const { index, row, number, step, late } = this.named;
     if (name === "index") return index;
     if (name === "row") return row;
+    if (name === "number") return number;
     if (name === "step") return step;
     if (name === "today") return this.shared.today;
     if (name !== "category" && name !== "key") return null;

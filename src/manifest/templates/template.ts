@@ -8,7 +8,7 @@ const renderedCharactersMax = 1_000_000;
 /** More would take seconds in which nothing can be interrupted. */
 const tagsMax = 2_000;
 /** The allowed tags. Without loops and files every rendering ends soon. */
-const tagNames = ["assign", "capture", "case", "comment", "echo", "if", "raw", "unless", "#"];
+export const tagNames = ["assign", "capture", "case", "comment", "echo", "if", "raw", "unless", "#"];
 
 /** A Liquid engine for untrusted texts: a rendering ends soon, reads no file, and fails on an unknown name. */
 export function boundedLiquid(options: LiquidOptions = {}): Liquid {
@@ -115,16 +115,35 @@ const numeric = [
   "at_most",
 ] as const;
 
-const filterNames: readonly string[] = [...taken, ...numeric, "slug", "pad", "date", "column"].toSorted();
+export const filterNames: readonly string[] = [
+  ...taken,
+  ...numeric,
+  "slug",
+  "pad",
+  "date",
+  "column",
+  "lookup",
+].toSorted();
 
-/**
- * Registers these filters in an engine and removes all others. `used` collects the columns that are named by values.
- */
-function useFilters(engine: Liquid, used: Set<string>): void {
-  const own = { slug, pad, date: dateFilter(engine), column: columnFilter(used) } as Record<
-    string,
-    FilterImplOptions
-  >;
+/** Look-up tables of a job, by name. */
+type Tables = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+interface Surroundings {
+  /** Collects the columns that are named by values, and those of them that have no value. */
+  used: Set<string>;
+  emptied: Set<string>;
+  tables: Tables;
+}
+
+/** Registers these filters in an engine and removes all others. */
+function useFilters(engine: Liquid, around: Surroundings): void {
+  const own = {
+    slug,
+    pad,
+    date: dateFilter(engine),
+    column: columnFilter(around),
+    lookup: lookupFilter(around.tables),
+  } as Record<string, FilterImplOptions>;
   for (const name of Object.keys(engine.filters)) delete engine.filters[name];
   for (const name of taken) engine.registerFilter(name, builtIn[name] as FilterImplOptions);
   for (const name of numeric) engine.registerFilter(name, numericFilter(name));
@@ -184,31 +203,89 @@ function pad(value: unknown, width: unknown): string {
 
 const isoDate = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?Z?)?$/;
 
-/** Liquid's date filter, restricted to ISO dates and UTC. */
-function dateFilter(engine: Liquid): (value: unknown, format: unknown) => string {
+/** The orders in which a sheet may write its dates, besides 2026-04-05. */
+const dateOrders: Readonly<Record<string, readonly ["d" | "m" | "y", "d" | "m" | "y", "d" | "m" | "y"]>> = {
+  "dd/mm/yyyy": ["d", "m", "y"],
+  "mm/dd/yyyy": ["m", "d", "y"],
+  "yyyy/mm/dd": ["y", "m", "d"],
+};
+
+/** Liquid's date filter, restricted to UTC, and to ISO dates unless the order of the parts is said. */
+function dateFilter(engine: Liquid): (value: unknown, format: unknown, order?: unknown) => string {
   const render = engine.filters["date"] as (this: unknown, value: unknown, format: unknown) => string;
-  return function (this: unknown, value, format) {
-    const text = textOf(value).trim();
-    if (text === "") return "";
+  return function (this: unknown, value, format, order) {
+    const written = textOf(value).trim();
+    if (written === "") return "";
+    const text = order === undefined ? written : isoFrom(written, textOf(order).toLowerCase());
     const [, day = "", time = "00:00"] = isoDate.exec(text) ?? [];
     const at = Date.parse(`${day}T${time}Z`);
     if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(day)) {
       throw new TemplateFault({
         message: "the date filter needs a valid date",
-        expected: "a date such as 2026-04-05",
-        got: text,
+        expected:
+          order === undefined
+            ? 'a date such as 2026-04-05; other orders are said, such as date: "%d %B", "dd/mm/yyyy"'
+            : `a date in the order ${textOf(order)}`,
+        got: written,
       });
     }
     return render.call(this, new Date(at), format);
   };
 }
 
+/** `5.4.2026` in the order `dd/mm/yyyy` is 2026-04-05. Days and months may have one digit; any sign may be between them. */
+function isoFrom(text: string, order: string): string {
+  const parts = Object.hasOwn(dateOrders, order) ? dateOrders[order] : undefined;
+  if (parts === undefined)
+    throw new TemplateFault({
+      message: "the date filter does not know this order of a date",
+      expected: `one of: ${Object.keys(dateOrders).join(", ")}`,
+      got: order,
+    });
+  const numbers = /^(\d{1,4})[^\d]+(\d{1,2})[^\d]+(\d{1,4})$/.exec(text)?.slice(1) ?? [];
+  const of = (part: "d" | "m" | "y") => numbers[parts.indexOf(part)] ?? "";
+  return `${of("y").padStart(4, "0")}-${of("m").padStart(2, "0")}-${of("d").padStart(2, "0")}`;
+}
+
 /** The value of the column or variable whose name is itself made of values. */
-function columnFilter(used: Set<string>) {
+function columnFilter({ used, emptied }: Surroundings) {
   return function (this: { context: { getSync(path: string[]): unknown } }, name: unknown): unknown {
     used.add(textOf(name));
-    return this.context.getSync([textOf(name)]);
+    const value = this.context.getSync([textOf(name)]);
+    if (textOf(value) === "") emptied.add(textOf(name));
+    return value;
   };
+}
+
+/** `{{ speaker | lookup: "voice" }}` is what the job's table `voice` has for the speaker. */
+function lookupFilter(tables: Tables) {
+  return (value: unknown, name: unknown): string => {
+    const wanted = textOf(name);
+    const table = Object.hasOwn(tables, wanted) ? tables[wanted] : undefined;
+    if (table === undefined) {
+      const known = Object.keys(tables);
+      throw new TemplateFault({
+        message: `the lookup filter needs a table of the job, and there is no table "${wanted}"`,
+        expected: known.length === 0 ? "tables in the job file" : `one of: ${known.join(", ")}`,
+        got: wanted || "none",
+        ...nearestOf(wanted, known),
+      });
+    }
+    const key = textOf(value).trim();
+    if (Object.hasOwn(table, key)) return table[key] as string;
+    const keys = Object.keys(table);
+    throw new TemplateFault({
+      message: `the table ${wanted} has no entry for this value`,
+      expected: `one of: ${keys.slice(0, listedMax).join(", ")}${keys.length > listedMax ? " …" : ""}`,
+      got: key || "nothing",
+      ...nearestOf(key, keys),
+    });
+  };
+}
+
+function nearestOf(word: string, known: readonly string[]): { nearest?: string } {
+  const near = nearest(word, known);
+  return near === undefined ? {} : { nearest: near };
 }
 
 function textOf(value: unknown): string {
@@ -235,6 +312,8 @@ export interface Values {
   value(name: string): string | number | null;
   /** Names are the keys below `params`. */
   param: Pick<Values, "raw" | "value">;
+  /** Told of a name that stands in the text as it is, and has no value. */
+  empty(name: string): void;
 }
 
 /** A compiled template. Throws TemplateFault. */
@@ -253,10 +332,15 @@ export class Templates {
   readonly used = new Set<string>();
   private readonly engine: Liquid;
   private readonly kept = new Map<string, Template | TemplateProblem>();
+  /** Columns named by values that had no value in the rendering at hand. */
+  private readonly emptied = new Set<string>();
 
-  constructor(private readonly names: Names) {
+  constructor(
+    private readonly names: Names,
+    tables: Tables = {},
+  ) {
     this.engine = boundedLiquid({ timezoneOffset: 0, locale: "en-US", fs: noFiles });
-    useFilters(this.engine, this.used);
+    useFilters(this.engine, { used: this.used, emptied: this.emptied, tables });
   }
 
   /** The template, or its fault: a syntax error or an unknown name, which is wrong for every row. */
@@ -310,10 +394,15 @@ export class Templates {
     const names = new Set(said);
     const others = any ? [...this.names.early].filter((name) => !names.has(name)) : [];
     const tested = testedNames(liquid).filter((name) => said.includes(name.split(".")[0] ?? ""));
+    const bare = bareNames(liquid).filter((name) => names.has(name));
     return (values) => {
+      this.emptied.clear();
       try {
         for (const name of tested) refuseNo(name, values);
-        return String(this.engine.renderSync(parsed, this.scopeOf(values, names, others)));
+        const text = String(this.engine.renderSync(parsed, this.scopeOf(values, names, others)));
+        for (const name of bare) if ((values.value(name) ?? "") === "") values.empty(name);
+        for (const name of this.emptied) values.empty(name);
+        return text;
       } catch (error) {
         const inner = innermost(error);
         if (inner instanceof LateName || inner instanceof TemplateFault) throw inner;
@@ -371,6 +460,13 @@ function testedNames(text: string): string[] {
     .filter((part) => /^(?:\w+|params\.[\w-]+)$/.test(part));
 }
 
+/** The names that stand in a text as they are, and are in no condition, so that nothing is made of an empty value. */
+function bareNames(text: string): string[] {
+  const tags = [...text.matchAll(/\{%.*?%\}/gs)].map(([tag]) => tag).join(" ");
+  const names = [...text.matchAll(/\{\{-?\s*(\w+)\s*-?\}\}/g)].map(([, name = ""]) => name);
+  return [...new Set(names)].filter((name) => !new RegExp(`\\b${name}\\b`).test(tags));
+}
+
 /** Only an empty text is not true for Liquid, so a condition on a cell with FALSE or `no` would do the opposite of it. */
 function refuseNo(name: string, values: Values): void {
   const value = name.startsWith("params.")
@@ -418,7 +514,9 @@ function plainTemplate(text: string, named: Segments): Template | null {
     let made = "";
     for (let index = 0; index < pieces.length; index++) {
       const piece = pieces[index] as string;
-      made += index % 2 === 0 ? piece : (values.value(piece) ?? "");
+      const value = index % 2 === 0 ? piece : (values.value(piece) ?? "");
+      if (value === "" && index % 2 === 1) values.empty(piece);
+      made += value;
     }
     if (made.length > renderedCharactersMax) throw new TemplateFault(tooLarge);
     return made;
@@ -453,7 +551,12 @@ const listedMax = 12;
 /** Reads the values of params by their short names. */
 function withShortNames(values: Values, short: ReadonlySet<string>): Values {
   const of = (name: string) => (short.has(name) ? values.param : values);
-  return { raw: (name) => of(name).raw(name), value: (name) => of(name).value(name), param: values.param };
+  return {
+    raw: (name) => of(name).raw(name),
+    value: (name) => of(name).value(name),
+    param: values.param,
+    empty: (name) => values.empty(name),
+  };
 }
 
 function noName(name: string, { top, params }: Names): TemplateProblem {
@@ -494,11 +597,35 @@ const nested = /\{\{(-?)\s*([\w.-]*(?:\{\{\s*\w+\s*\}\}[\w.-]*)+)\s*((?:\|[^{}]*
  * `{{ prompt_{{lang}} }}` means the column whose name ends with the value of `lang`. Liquid itself does not have this.
  */
 function withNestedNames(text: string): string {
-  return text.replace(nested, (_all, open: string, name: string, filters: string, close: string) => {
-    const pieces = name.split(/\{\{\s*(\w+)\s*\}\}/);
-    const joined = pieces.map((piece, index) =>
-      index % 2 === 0 ? `append: "${piece}"` : `append: ${piece}`,
-    );
-    return `{{${open} "" | ${joined.join(" | ")} | column ${filters}${close}}}`;
-  });
+  return withComposedConditions(text).replace(
+    nested,
+    (_all, open: string, name: string, filters: string, close: string) => {
+      return `{{${open} "" | ${joinedName(name)} | column ${filters}${close}}}`;
+    },
+  );
+}
+
+const condition = /\{%-?\s*(?:if|elsif|unless|case|when)\b(?:[^{}%]|\{\{[^{}]*\}\}|%(?!\}))*%\}/g;
+const composed = /[\w.-]*(?:\{\{\s*\w+\s*\}\}[\w.-]*)+/g;
+
+/** `{% if headline_{{lang}} != "" %}` means the column whose name ends with the value of `lang`, too. */
+function withComposedConditions(text: string): string {
+  if (!text.includes("{%")) return text;
+  const assigned: string[] = [];
+  const plain = text.replace(condition, (tag) =>
+    tag.replace(composed, (name) => {
+      const variable = `composed_${assigned.length + 1}`;
+      assigned.push(`{%- assign ${variable} = "" | ${joinedName(name)} | column -%}`);
+      return variable;
+    }),
+  );
+  return assigned.join("") + plain;
+}
+
+/** The filters that put together a name that is itself made of values. */
+function joinedName(name: string): string {
+  return name
+    .split(/\{\{\s*(\w+)\s*\}\}/)
+    .map((piece, index) => (index % 2 === 0 ? `append: "${piece}"` : `append: ${piece}`))
+    .join(" | ");
 }

@@ -121,8 +121,18 @@ function readTemplate(bytes: Buffer): Outcome {
   const made = new Templates(all);
   const template = made.compile(bytes.toString("utf8"));
   if (typeof template !== "function") return problemIsClear(template);
-  const named = { index: 1, row: 2, step: null, written: cells, cells, axes: { lang: "en" }, late: null };
-  const shared = { names: all, templates: made, vars: { x: "y", day: "2026-04-05" }, today: "2026-11-20" };
+  const named = {
+    index: 1,
+    row: 2,
+    number: 1,
+    step: null,
+    written: cells,
+    cells,
+    axes: { lang: "en" },
+    late: null,
+  };
+  const vars = { x: "y", day: "2026-04-05" };
+  const shared = { names: all, templates: made, vars, today: "2026-11-20", onEmpty: null };
   try {
     expect(typeof template(new Scope(named, shared))).toBe("string");
     return "taken";

@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
 import { symlink } from "node:fs/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { builtInNames, lateNames } from "../../../src/manifest/templates/scope.js";
+import { filterNames, tagNames } from "../../../src/manifest/templates/template.js";
 import { fileWith, folderWith } from "../folder.js";
 import { readManifest } from "../read.js";
 
@@ -15,9 +18,15 @@ async function prompt(template: string, cells: Record<string, string> = {}): Pro
     price: "12",
     sale: "FALSE",
     day: "2026-04-05",
+    due: "5.04.2026",
+    lang: "en",
+    note_en: "",
     ...cells,
   };
-  const job = JSON.stringify({ prompt: template, rows: [row, { ...row, id: "other", note: "x" }] });
+  const job = JSON.stringify({
+    prompt: template,
+    rows: [row, { ...row, id: "other", note: "x", note_en: "x" }],
+  });
   const { rows, problems } = await readManifest(await fileWith("job.json", job), { today });
   expect(problems).toEqual([]);
   return rows[0]?.prompt ?? null;
@@ -33,6 +42,14 @@ describe("a template", () => {
     ["pads", "{{ index | pad: 3 }}", "001"],
     ["puts a default for nothing", '{{ note | default: "none" }}', "none"],
     ["writes a date as wished", '{{ day | date: "%d.%m.%Y" }}', "05.04.2026"],
+    ["reads a date in another order", '{{ due | date: "%-d %B", "dd/mm/yyyy" }}', "5 April"],
+    ["asks about a composed name", "{% if note_{{lang}} %}yes{% else %}no{% endif %}", "no"],
+    [
+      "asks about a composed name within a text",
+      "{% if lang == 'en' and note_{{lang}} == blank %}-{% endif %}",
+      "-",
+    ],
+    ["numbers the items", "{{ number | pad: 2 }}", "01"],
     ["knows the day it is read", "{{ today }}", today],
     ["reckons", "{{ price | times: 2 | plus: 1 }}", "25"],
     ["reckons as a person does", '{{ 19.9 | times: 1.19 }} {{ "" | plus: 1 }}', "23.681 1"],
@@ -292,5 +309,72 @@ test("a rendered value that contains template marks is plain text where it is us
       expect(manifest.rows.length + manifest.problems.length).toBeGreaterThan(0);
     }),
     { numRuns: 100 },
+  );
+});
+
+describe("a look-up table", () => {
+  const job = (prompt: string) =>
+    fileWith(
+      "job.json",
+      JSON.stringify({ tables: { voice: { anna: "slt", ben: "kal" } }, prompt, rows: [{ speaker: "ben" }] }),
+    );
+
+  test("gives what it has for a value", async () => {
+    const { rows } = await readManifest(await job('{{ speaker | lookup: "voice" }}'));
+    expect(rows.map(({ prompt: made }) => made)).toEqual(["kal"]);
+  });
+
+  test.each([
+    ['{{ "bem" | lookup: "voice" }}', "the table voice has no entry for this value", "ben"],
+    [
+      '{{ speaker | lookup: "voce" }}',
+      'the lookup filter needs a table of the job, and there is no table "voce"',
+      "voice",
+    ],
+  ])("says what it lacks: %s", async (text, message, nearest) => {
+    const { problems } = await readManifest(await job(text));
+    expect(problems).toMatchObject([{ message, nearest }]);
+  });
+});
+
+test("the number of an item counts what is made, through all combinations", async () => {
+  const job = {
+    rows: [{ id: "a" }, { id: "b", when: "no" }, { id: "c" }],
+    matrix: { lang: ["en", "de"] },
+    prompt: "{{ number }}",
+  };
+  const { rows } = await readManifest(await fileWith("job.json", JSON.stringify(job)));
+  expect(rows.map(({ prompt: made }) => made)).toEqual(["1", "2", "3", "4"]);
+});
+
+describe("docs/templates.md", () => {
+  const page = readFileSync(new URL("../../../docs/templates.md", import.meta.url), "utf8");
+  const rows = [...page.matchAll(/^\| (.+?) \| `(\{\{.+?\}\})` \| (.+?) \|$/gm)].map(
+    ([, names = "", template = "", gives = ""]) => ({
+      names,
+      template: template.replaceAll("\\|", "|"),
+      gives,
+    }),
+  );
+  const inTicks = (text: string) => [...text.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+
+  test("lists every filter, tag and variable", () => {
+    expect(rows.flatMap(({ names }) => inTicks(names)).toSorted()).toEqual(
+      [...filterNames, "date"].toSorted(),
+    );
+    for (const tag of tagNames) expect(page, tag).toContain(`{% ${tag}`);
+    for (const name of [...builtInNames, ...lateNames])
+      expect(page, name).toMatch(new RegExp(`^\\| \`${name}\` \\|`, "m"));
+  });
+
+  test.each(rows.filter(({ gives }) => gives.startsWith("`")))(
+    "$template gives $gives",
+    async ({ template, gives }) => {
+      const tables = { voice: { anna: "slt" } };
+      const job = JSON.stringify({ tables, prompt: `x${template}`, rows: [{ id: "a" }] });
+      const { rows: made, problems } = await readManifest(await fileWith("job.json", job), { today });
+      expect(problems).toEqual([]);
+      expect(made[0]?.prompt).toBe(`x${gives.slice(1, -1)}`);
+    },
   );
 });
