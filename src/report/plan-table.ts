@@ -4,6 +4,7 @@ import { digestOf } from "../core/problem.js";
 import type { Finding, Plan } from "../plan/plan.js";
 import { count, fileSize } from "../text/amounts.js";
 import { firstOf, type Listing } from "../text/listing.js";
+import { someOf } from "../text/reasons.js";
 import { type Cell, labelled, paint, type Tone, table } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
 import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
@@ -211,8 +212,9 @@ function requestsText({ requests: { forecast, plan, perMinute, perDay, lanes } }
 /** What has changed, as far as it is shown, and how many lines there are. */
 function changes({ changed = [], vanished = [], renamed = [], restored = [] }: ShownPlan): Listing<string> {
   const lines = shownChanges({ changed, vanished, renamed, restored });
-  const shownVanished = vanished.length === 0 ? 0 : countOf(vanished, isShown);
-  const length = changed.length + restored.length + renamed.length + shownVanished;
+  const versions = vanished.length === 0 ? 0 : countOf(vanished, isOldVersion);
+  const gone = vanished.length === 0 ? 0 : Math.min(1, countOf(vanished, isGone));
+  const length = changed.length + restored.length + renamed.length + versions + gone;
   return { length, [Symbol.iterator]: () => lines };
 }
 
@@ -235,18 +237,35 @@ function* shownChanges({
     yield `row ${rowNumber} (${rowId}): made before; its file is restored at no cost`;
   for (const { rowNumber, from, to } of renamed)
     yield `row ${rowNumber}: ${from} becomes ${to}; its file is renamed at no cost`;
-  for (const item of vanished) if (isShown(item)) yield vanishedText(item);
+  let all = 0;
+  let archived = 0;
+  const gone: string[] = [];
+  for (const item of vanished) {
+    if (isOldVersion(item)) yield `${item.rowId}: the row no longer asks for its archived version`;
+    if (!isGone(item)) continue;
+    all++;
+    if (item.state === "archived") archived++;
+    if (gone.length < linesMax) gone.push(item.rowId);
+  }
+  if (all > 0) yield goneText(gone, all, archived);
 }
 
 /** An item whose row went back to another version is shown only if something was made for it. */
-function isShown({ replacedBy, hasRow, state }: VanishedItem): boolean {
-  return replacedBy === null && (!hasRow || state === "archived");
+function isOldVersion({ replacedBy, hasRow, state }: VanishedItem): boolean {
+  return replacedBy === null && hasRow && state === "archived";
 }
 
-function vanishedText({ rowId, state, hasRow }: VanishedItem): string {
-  return hasRow
-    ? `${rowId}: the row no longer asks for its archived version`
-    : `${rowId} (${state}) is no longer in the manifest`;
+/** Its row was removed: neither changed nor renamed. */
+function isGone({ replacedBy, hasRow }: VanishedItem): boolean {
+  return replacedBy === null && !hasRow;
+}
+
+function goneText(rowIds: readonly string[], all: number, archived: number): string {
+  const files =
+    archived === 0 ? "" : all === 1 ? "; its file stays" : `; the files of ${archived} of them stay`;
+  return all === 1
+    ? `${rowIds[0]} is no longer in the manifest${files}`
+    : `${all} items are no longer in the manifest (${someOf(rowIds, all)})${files}`;
 }
 
 function countOf<Thing>(things: Iterable<Thing>, wanted: (thing: Thing) => boolean): number {

@@ -243,7 +243,7 @@ describe.concurrent("a sheet that changes", () => {
     expect(plan.code).toBe(0);
     expect(plan.stdout).toContain("2 needed");
     expect(plan.stdout).toContain("row 3 (a02): prompt");
-    expect(plan.stdout).toContain("a01 (archived) is no longer in the manifest");
+    expect(plan.stdout).toContain("a01 is no longer in the manifest; its file stays");
     const json = JSON.parse((await run(place, ["plan", "s.csv", "--sandbox", "--json"])).stdout);
     expect(json.money.needed).toBe(2);
     expect(json.items.map((item: { state: string }) => item.state)).toEqual(["archived", "new", "new"]);

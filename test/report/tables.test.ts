@@ -342,7 +342,7 @@ test("a plan names what changed and what no row asks for any more", () => {
     { key: "k1:e", rowId: "cover-5", state: "failed" as const, replacedBy: null, hasRow: true },
   ];
   expect(planText({ ...plan, changed, vanished }, here)).toContain(
-    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size; the old file will move to _superseded/\n- old (planned) is no longer in the manifest\n- cover-4: the row no longer asks for its archived version\n\n",
+    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size; the old file will move to _superseded/\n- cover-4: the row no longer asks for its archived version\n- old is no longer in the manifest\n\n",
   );
 });
 
