@@ -58,7 +58,7 @@ function orderOf(act: Act, cwd: string): FindItems {
     case "retry":
       return retryFailed(act.run, failureKinds, allRows);
     case "redo":
-      return redoItems(act.items, allRows, cwd);
+      return redoItems({ names: act.items, selection: allRows, cwd, change: null, maxPrice: null });
     case "reject again":
       return decideItems(which(act.items), "again");
     case "adopt":

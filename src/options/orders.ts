@@ -2,7 +2,7 @@ import { type FlagsOf, option, toggle } from "./definition.js";
 import { selectionFlags } from "./manifest.js";
 import { maxPriceFlag, yesFlag } from "./run.js";
 import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags } from "./shared.js";
-import { anyText, failureKindList, oneOf, pathName } from "./values.js";
+import { anyText, failureKindList, oneOf, parameter, pathName } from "./values.js";
 
 /** Flags of the commands that change items: they continue the run, or have the process that runs it do the work. */
 const itemOrderFlags = {
@@ -37,7 +37,15 @@ export function reviewFlag(what: string, conflicts: readonly string[] = []) {
   });
 }
 
-export const redoFlags = { from: reviewFlag("the items to redo in"), ...selectionFlags, ...itemOrderFlags };
+export const redoFlags = {
+  from: reviewFlag("the items to redo in"),
+  param: option("<key=value>", "make them with this parameter; empty leaves it out; repeatable", parameter, {
+    inFiles: "never",
+  }),
+  prompt: option("<text>", "make them with this prompt", anyText, { inFiles: "never" }),
+  ...selectionFlags,
+  ...itemOrderFlags,
+};
 export type RedoFlags = ItemOrderFlags & FlagsOf<typeof redoFlags>;
 
 const decisionFlags = {

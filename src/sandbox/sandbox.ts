@@ -102,6 +102,10 @@ export class Sandbox implements Behind, OutputMaker<FileAnswer> {
     this.service.settle(accountId);
   }
 
+  record(task: TaskRecord): void {
+    this.studio.record(task);
+  }
+
   /** Fetches the inputs of a task, and decides it. */
   begin(task: TaskRecord): void {
     void this.preparing.add(async () => {

@@ -26,10 +26,8 @@ export interface HostedParts<File> {
   onError?: ((error: Error) => void) | undefined;
 }
 
-function openTasks(changes: readonly Change[]): TaskRecord[] {
-  return changes.flatMap((change) =>
-    change.kind === "task created" && change.task.outcome === null ? [change.task] : [],
-  );
+function takenTasks(changes: readonly Change[]): TaskRecord[] {
+  return changes.flatMap((change) => (change.kind === "task created" ? [change.task] : []));
 }
 
 /** The service without its socket: the world on its state, and whoever makes the outputs. */
@@ -47,7 +45,7 @@ export class HostedService<File> {
     const work = () => {
       const applied = this.world.apply(this.now(), request);
       state.commit(applied.changes);
-      for (const task of openTasks(applied.changes)) maker.record?.(task);
+      for (const task of takenTasks(applied.changes)) maker.record?.(task);
       return applied;
     };
     const applied = await this.commits.run(work).catch((error: Error) => error);
@@ -55,7 +53,7 @@ export class HostedService<File> {
       onError?.(applied);
       return this.world.failed(request);
     }
-    for (const task of openTasks(applied.changes)) maker.begin(task);
+    for (const task of takenTasks(applied.changes)) if (task.outcome === null) maker.begin(task);
     return applied.response;
   }
 

@@ -45,14 +45,17 @@ describe("an image", () => {
     expect(facts).toMatchObject({ width: 640, height: 640 });
   });
 
-  it("is the same for the same request and another for another", async () => {
-    const made = async (prompt: string) => {
-      const task = await caller.finish({ model: "aurora-image-mini", prompt });
-      return (await caller.download(task.output_urls[0])).toString("base64");
+  it("is another for another request, and for the same one again unless its seed is fixed", async () => {
+    const made = async (prompt: string, params = {}) => {
+      const task = await caller.finish({ model: "aurora-image", prompt, params });
+      const bytes = async () => (await caller.download(task.output_urls[0])).toString("base64");
+      const found = await bytes();
+      expect(await bytes()).toBe(found);
+      return found;
     };
-    const first = await made("a fox");
-    expect(await made("a fox")).toBe(first);
-    expect(await made("an owl")).not.toBe(first);
+    const [first, again, other] = [await made("a heron"), await made("a heron"), await made("an owl")];
+    expect(new Set([first, again, other]).size).toBe(3);
+    expect(await made("a heron", { seed: "2" })).toBe(await made("a heron", { seed: "2" }));
   });
 
   it("may be asked for in part, as long as it is still the same", async () => {

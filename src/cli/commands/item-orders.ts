@@ -1,7 +1,8 @@
 import { resolve as resolvePath } from "node:path";
+import { defined } from "../../core/defined.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { failureKinds } from "../../core/failure.js";
-import { plus } from "../../core/money.js";
+import { credits, plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import { type DecidedItems, decideItems } from "../../job/orders/decide.js";
 import { type Carried, carriedOutHere, continuationOf, giveOrder } from "../../job/orders/give.js";
@@ -116,7 +117,15 @@ export async function redo({
     throw new EarlyExit("usage", "expected items or --from FILE, got both");
   const names =
     from === undefined ? args.items : await reviewedNames(resolvePath(machine.cwd, from), ["redo"]);
-  const findItems = redoItems(names, selectionOf(flags), machine.cwd);
+  const { param: params, prompt, maxPrice } = flags;
+  const change = params === undefined && prompt === undefined ? null : defined({ params, prompt });
+  const findItems = redoItems({
+    names,
+    selection: selectionOf(flags),
+    cwd: machine.cwd,
+    change,
+    maxPrice: maxPrice === undefined ? null : credits(maxPrice),
+  });
   return orderItems(findItems, "made again", flags, machine);
 }
 

@@ -16,8 +16,15 @@ export type ItemOrder =
   | { do: "reject"; items: readonly number[] }
   /** The most credits that the person agreed to pay. */
   | { do: "resubmit" | "retry"; items: readonly number[]; agreed: Credits }
-  /** With `rejects`, the items are rejected, and their variants replace them. */
-  | { do: "redo"; items: readonly number[]; agreed: Credits; rejects?: true };
+  /** With `rejects`, the items are rejected, and their variants replace them. With `change`, the variants differ in that. */
+  | { do: "redo"; items: readonly number[]; agreed: Credits; rejects?: true; change?: RequestChange };
+
+/** What a retake asks for in place of what its item was made from. */
+export interface RequestChange {
+  prompt?: string;
+  /** By key; the others stay. An empty value leaves the param out. */
+  params?: Readonly<Record<string, string>>;
+}
 
 export function isRunOrder(order: Order): order is RunOrder {
   return order.do === "pause" || order.do === "cancel";

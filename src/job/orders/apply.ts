@@ -14,7 +14,7 @@ import { terminalText } from "../../text/terminal.js";
 import { resumeCommand } from "../../workspace/find-run.js";
 import { mustBeAsked } from "./decide.js";
 import type { Facts } from "./facts.js";
-import { addVariants, todaysPrices, variantsOf } from "./redo.js";
+import { addVariants, changed, checkChange, todaysPrices, variantsOf } from "./redo.js";
 import type { Offered } from "./request.js";
 import { accept, adopt, mustBeHeld, mustHaveOutputs, mustHaveTask, refetch } from "./resolve.js";
 
@@ -176,11 +176,15 @@ async function redo(
   { store, facts, charges }: ItemWork,
   run: Run,
   items: readonly Item[],
-  { agreed, rejects }: Extract<ItemOrder, { do: "redo" }>,
+  { agreed, rejects, change }: Extract<ItemOrder, { do: "redo" }>,
 ): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
   if (!facts.models) throw new Error("a redo without today's prices");
-  const variants = await variantsOf(store, run, pricesNow(items, facts, charges));
-  withinPrice(variants, agreed);
+  const wanted = items.map((item) => changed(item, change ?? null));
+  if (change) checkChange(wanted, change, facts.models);
+  const variants = await variantsOf(store, run, pricesNow(wanted, facts, charges));
+  withinPrice(variants, agreed, (price) =>
+    change?.params ? ` With --max-price ${showCredits(price)} you agree to it.` : "",
+  );
   return function* (changes) {
     if (rejects)
       yield* changes.approve(
@@ -274,11 +278,15 @@ async function resolve(
 }
 
 /** Refuses a higher price than the person agreed to: prices may have changed since. */
-function withinPrice(items: readonly Pick<NewItem, "price">[], agreed: Credits): void {
+function withinPrice(
+  items: readonly Pick<NewItem, "price">[],
+  agreed: Credits,
+  hint: (price: Credits) => string = () => "",
+): void {
   const price = sumOf(items.map((item) => item.price));
   if (price <= agreed) return;
   throw new EarlyExit(
     "usage",
-    `the price has changed: expected at most ${showCredits(agreed)} as agreed to, got ${inCredits(price)}. Nothing was changed.`,
+    `the price has changed: expected at most ${showCredits(agreed)} as agreed to, got ${inCredits(price)}. Nothing was changed.${hint(price)}`,
   );
 }

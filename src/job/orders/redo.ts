@@ -6,12 +6,15 @@ import { offeredPrice, variantKey } from "../../core/identity.js";
 import { listPrice } from "../../core/list-price.js";
 import { type Credits, sumOf } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
+import type { RequestChange } from "../../core/ports/orders.js";
 import type { Item, NewItem, Run } from "../../core/ports/store.js";
 import { rowIdOf, variantName } from "../../core/variant.js";
+import { isOption, parameterOf, unknownParam, wrongValue } from "../../plan/check-row.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import type { Changes, Store, TransactionPart } from "../../store/workspace/workspace.js";
 import { count } from "../../text/amounts.js";
+import { someOf } from "../../text/reasons.js";
 import { terminalText } from "../../text/terminal.js";
 import { isUnfinished, newestRun } from "../../workspace/find-run.js";
 import { whoIsHere } from "../../workspace/lock.js";
@@ -42,18 +45,60 @@ export function retryFailed(
   };
 }
 
+export interface Redo {
+  names: readonly ItemName[];
+  selection: Selection;
+  /** Paths of files start from here. */
+  cwd: string;
+  /** What the new takes ask for instead; null for the same again. */
+  change: RequestChange | null;
+  /** The most that the person pays: other params may have another price, which is known only at the service. */
+  maxPrice: Credits | null;
+}
+
 /**
- * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The
- * items are named, or selected among those of the newest run, or both. Paths of files start from `cwd`.
+ * A redo makes a new variant of each item beside the old one: its request with the change, today's price, a name ending in
+ * `-v2`. The items are named, or selected among those of the newest run, or both.
  */
-export function redoItems(names: readonly ItemName[], selection: Selection, cwd: string): FindItems {
+export function redoItems({ names, selection, cwd, change, maxPrice }: Redo): FindItems {
   return async (store) => {
     const { run, items } =
       names.length === 0 ? await selected(store, selection) : await named(store, names, selection, cwd);
-    const agreed = sumOf(items.map(({ price }) => price));
-    const offered = await variantsOf(store, run, items);
-    return { run, offered, order: { do: "redo", items: items.map(({ id }) => id), agreed } };
+    const known = sumOf(items.map(({ price }) => price));
+    const agreed = change?.params && maxPrice !== null && maxPrice > known ? maxPrice : known;
+    const offered = await variantsOf(
+      store,
+      run,
+      items.map((item) => changed(item, change)),
+    );
+    const order = { do: "redo" as const, items: items.map(({ id }) => id), agreed };
+    return {
+      run,
+      offered,
+      order: change === null ? order : { ...order, change },
+      note: change === null ? fixedSeedNote(items) : null,
+    };
   };
+}
+
+/** The item as it is to be made again. */
+export function changed<Made extends Pick<Item, "prompt" | "params">>(
+  item: Made,
+  change: RequestChange | null,
+): Made {
+  if (change === null) return item;
+  const params = Object.entries({ ...item.params, ...change.params }).filter(([, value]) => value !== "");
+  return { ...item, prompt: change.prompt ?? item.prompt, params: Object.fromEntries(params) };
+}
+
+/** A service makes the same file of the same request if its seed is fixed. */
+function fixedSeedNote(items: readonly Item[]): string | null {
+  const seeded = items.filter(({ params }) => (params["seed"] ?? "") !== "");
+  const [first] = seeded;
+  if (first === undefined) return null;
+  const which = someOf(seeded.map(({ rowId }) => rowId));
+  const seed = seeded.length === 1 ? ` (${terminalText(first.params["seed"] ?? "")})` : "";
+  return `${which}: the seed is fixed${seed}, so the same request probably makes the same file again; --param seed=N makes another`;
 }
 
 async function selected(store: Store, selection: Selection): Promise<{ run: Run; items: Item[] }> {
@@ -116,6 +161,30 @@ export function todaysPrices<Priced extends Offered>(
       `${terminalText(thing.rowId)}: the service does not offer ${thing.model} any more`,
     );
   });
+}
+
+/** Throws EarlyExit if a model does not take what a retake changes. */
+export function checkChange(items: readonly Offered[], change: RequestChange, { models }: ModelList): void {
+  for (const { rowId, model: key, params } of items) {
+    const model = models.find(({ model_key }) => model_key === key);
+    if (!model?.parameters) continue;
+    for (const [name, value] of Object.entries(change.params ?? {})) {
+      if (value === "") continue;
+      const parameter = parameterOf(model, name, params);
+      const wrong =
+        parameter === undefined
+          ? unknownParam(model, name)
+          : isOption(parameter, value)
+            ? null
+            : wrongValue(parameter, value);
+      if (wrong === null) continue;
+      const hint = wrong.nearest === undefined ? "." : `; did you mean "${wrong.nearest}"?`;
+      throw new EarlyExit(
+        "usage",
+        `${terminalText(rowId)}: ${wrong.message}; expected ${wrong.expected}${hint} Nothing was changed.`,
+      );
+    }
+  }
 }
 
 /** A new variant of each item, numbered after the existing ones. */

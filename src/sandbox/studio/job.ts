@@ -28,6 +28,24 @@ export function seedOf(
   return sha256(JSON.stringify([model, words.sort(byKey), contents.sort(byKey)]));
 }
 
+/**
+ * What all tasks of one request have in common: their signed addresses differ each time. Null if its seed is fixed, so that it makes
+ * the same each time; `usualSeed` is what a task has that was given none.
+ */
+export function alikeOf(
+  model: string,
+  input: Readonly<Record<string, string>>,
+  usualSeed: string | undefined,
+): string | null {
+  const { seed = "" } = input;
+  if (seed !== "" && seed !== usualSeed) return null;
+  const plain = Object.entries(input).map(([key, value]) => [
+    key,
+    (mediaFields as readonly string[]).includes(key) ? value.replace(/[?#].*$/s, "") : value,
+  ]);
+  return sha256(JSON.stringify([model, plain.sort(byKey)]));
+}
+
 export function sha256(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }

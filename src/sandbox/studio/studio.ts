@@ -4,7 +4,7 @@ import { familiarParams } from "../../service/models/familiar-params.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
 import type { TaskRecord } from "../../service/state/state.js";
 import type { SandboxModel } from "../catalogue/model.js";
-import { type MediaJob, seedOf, sha256 } from "./job.js";
+import { alikeOf, type MediaJob, seedOf, sha256 } from "./job.js";
 import type { MediaPool } from "./pool.js";
 
 export interface StudioSettings {
@@ -22,7 +22,7 @@ export interface StudioSettings {
 const keptBytesMax = 96 * 1024 * 1024;
 
 /**
- * Makes outputs. Their bytes depend only on the request and its inputs, so only the inputs are stored: an output is
+ * Makes outputs. Their bytes depend only on the request, its inputs and how often it was made, so only these are stored: an output is
  * made when it is first requested, and again after it was dropped from the cache, with the same bytes each time.
  */
 export class Studio {
@@ -35,6 +35,14 @@ export class Studio {
     private readonly state: SqliteState,
     private readonly pool: MediaPool,
   ) {}
+
+  /** Another task of the same request makes another output, unless its seed is fixed. */
+  record(task: TaskRecord): void {
+    const { parameters = [] } = this.settings.models.get(task.model) ?? {};
+    const usualSeed = parameters.find(({ key }) => key === "seed")?.default;
+    const alike = alikeOf(task.model, task.input, usualSeed);
+    if (alike !== null) this.state.countTake(task.id, alike);
+  }
 
   /**
    * Fetches the inputs of a task and makes its outputs from them once, which shows whether they can be used. Resolves
@@ -78,7 +86,9 @@ export class Studio {
     const model = this.settings.models.get(task.model);
     if (!model) throw new Error(`the model ${task.model} is no longer there`);
     const media = this.state.inputsOf(task.id);
-    const seed = seedOf(task.model, task.input, media);
+    const take = this.state.takeOf(task.id);
+    const first = seedOf(task.model, task.input, media);
+    const seed = take === 1 ? first : sha256(`${first} take ${take}`);
     return {
       maker: model.maker,
       model: model.key,

@@ -54,6 +54,13 @@ create table if not exists blobs (
   sha256 text primary key, bytes blob not null
 ) strict;
 
+create table if not exists alike_requests (
+  sha256 text primary key, number integer not null
+) strict, without rowid;
+create table if not exists retakes (
+  task_id text primary key references tasks(id), number integer not null
+) strict, without rowid;
+
 create table if not exists task_inputs (
   task_id text not null references tasks(id), field text not null, sha256 text not null references blobs(sha256),
   primary key (task_id, field)

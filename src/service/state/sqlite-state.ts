@@ -124,6 +124,21 @@ export class SqliteState implements WorldState {
     );
   }
 
+  /** Counts the tasks of one request, which this hash stands for. */
+  countTake(taskId: string, sha256: string): void {
+    const { number } = this.sql(`insert into alike_requests (sha256, number) values (?, 1)
+      on conflict (sha256) do update set number = number + 1 returning number`).get(sha256) as {
+      number: number;
+    };
+    if (number > 1) this.sql("insert into retakes (task_id, number) values (?, ?)").run(taskId, number);
+  }
+
+  /** The how many-th task of its request it is, from 1. */
+  takeOf(taskId: string): number {
+    const row = this.sql("select number from retakes where task_id = ?").get(taskId);
+    return (row as { number: number } | undefined)?.number ?? 1;
+  }
+
   /** The kept inputs of a task by field. */
   inputsOf(taskId: string): Record<string, Uint8Array> {
     const rows = this.sql(

@@ -42,7 +42,8 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 test("P2: an item that is named twice is redone once, and its price asked for once", async () => {
-  const { order, offered } = await redoItems(["made", "made.png"], allRows, "/somewhere/outputs/demo")(store);
+  const asked = { selection: allRows, cwd: "/somewhere/outputs/demo", change: null, maxPrice: null };
+  const { order, offered } = await redoItems({ names: ["made", "made.png"], ...asked })(store);
   expect(order).toEqual({ do: "redo", items: [made], agreed: credits(4) });
   expect(offered).toHaveLength(1);
 });

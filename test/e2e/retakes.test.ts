@@ -1,0 +1,107 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { newPlace, type Place, run } from "./command.js";
+import { startService } from "./service.js";
+
+const sheet = "id,model,prompt,params.seed\ncup,aurora-image,a cup,2\njar,aurora-image,a jar,\n";
+
+/** A rehearsal of two pictures, one of them with a fixed seed. */
+async function made(): Promise<Place> {
+  const place = newPlace();
+  place.write("set.csv", sheet);
+  const first = await run(place, ["run", "set.csv", "--sandbox", "--yes"]);
+  expect(first.code, first.stderr).toBe(0);
+  return place;
+}
+
+const bytes = (place: Place, name: string) =>
+  readFileSync(join(place.folder, "sandbox-outputs/set", name)).toString("base64");
+
+test("a retake with other params or another prompt asks for those, and the export says what was made", async () => {
+  const place = await made();
+  const redone = await run(place, [
+    ...["redo", "cup", "--param", "seed=3", "--param", "aspect_ratio=16:9", "--sandbox", "--yes"],
+  ]);
+  expect(redone.code, redone.stderr).toBe(0);
+  const worded = await run(place, [
+    "redo",
+    "cup",
+    "--prompt",
+    "a blue cup",
+    "--param",
+    "seed=",
+    "--sandbox",
+    "--yes",
+  ]);
+  expect(worded.code, worded.stderr).toBe(0);
+  const columns = "item,prompt,seed,params.aspect_ratio";
+  const sheetOf = await run(place, ["export", "--sandbox", "--columns", columns, "--filter", "id=cup*"]);
+  expect(sheetOf.stdout.replace("\uFEFF", "").split("\r\n")).toEqual([
+    columns,
+    "cup,a cup,2,",
+    "cup-v2,a cup,3,16:9",
+    "cup-v3,a blue cup,,",
+    "",
+  ]);
+  // The row is what it was.
+  const again = await run(place, ["run", "set.csv", "--sandbox", "--yes"]);
+  expect(again.stdout).toContain("all of them before, not paid again");
+});
+
+test("a param that the model does not take is refused before anything is submitted", async () => {
+  const place = await made();
+  const typo = await run(place, ["redo", "cup", "--param", "aspect_ratoi=16:9", "--sandbox", "--yes"]);
+  expect(typo).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('cup: model aurora-image has no parameter "aspect_ratoi"'),
+  });
+  expect(typo.stderr).toContain('did you mean "aspect_ratio"? Nothing was changed.');
+  const option = await run(place, ["redo", "cup", "--param", "aspect_ratio=16:10", "--sandbox", "--yes"]);
+  expect(option).toMatchObject({ code: 2, stderr: expect.stringContaining('has no option "16:10"') });
+});
+
+test("the same again with a fixed seed is said before it is bought; without one the sandbox makes another picture", async () => {
+  const place = await made();
+  const same = await run(place, ["redo", "cup", "jar", "--sandbox", "--yes"]);
+  expect(same.code, same.stderr).toBe(0);
+  expect(same.stdout + same.stderr).toContain(
+    "cup: the seed is fixed (2), so the same request probably makes the same file again; --param seed=N makes another",
+  );
+  expect(bytes(place, "cup-v2.png")).toBe(bytes(place, "cup.png"));
+  expect(bytes(place, "jar-v2.png")).not.toBe(bytes(place, "jar.png"));
+});
+
+test("a retake whose params cost more is made only at the price that was agreed to", async () => {
+  const service = await startService({ balance: 100 });
+  const place = newPlace();
+  place.write("one.csv", "id,model,prompt\na,plain-image,a cup\n");
+  await run(place, ["run", "one.csv", "--yes"], service);
+  const options = [
+    { value: "low", label: "Low" },
+    { value: "high", label: "High", credits_cost: 12 },
+  ];
+  const models = [
+    {
+      model_key: "plain-image",
+      model_name: "Plain",
+      category: "image",
+      credits_cost: 4,
+      input_type: "text",
+      parameters: [{ key: "quality", label: "Quality", type: "select", options }],
+    },
+  ];
+  service.script(({ what }) =>
+    what === "GET models" ? { json: { success: true, data: { models, count: 1 } } } : "serve",
+  );
+  const dear = await run(place, ["redo", "a", "--param", "quality=high", "--max-price", "5"], service);
+  expect(dear).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(
+      "the price is 12 credits, more than --max-price 5 allows. Nothing was submitted.",
+    ),
+  });
+  const agreed = await run(place, ["redo", "a", "--param", "quality=high", "--max-price", "12"], service);
+  expect(agreed.code, agreed.stderr).toBe(0);
+  expect(service.made.map(({ body }) => body["params"])).toEqual([undefined, { quality: "high" }]);
+});
