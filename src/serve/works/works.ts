@@ -24,7 +24,7 @@ import type { StoredFile } from "../../service/answers/reply.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
 import type { Change, TaskRecord } from "../../service/state/state.js";
 import type { TakenTask, WantedTask, Workshop } from "../../service/world/generate.js";
-import type { TaskProgress } from "../../service/world/present.js";
+import type { ServiceExtras, TaskProgress } from "../../service/world/present.js";
 import type { OwnModel } from "../models/models-file.js";
 import { bringInput, type OwnFile } from "./inputs.js";
 import type { JobChange, JobRecord, Journal } from "./journal.js";
@@ -56,8 +56,16 @@ export interface WorksParts {
   onError: (error: Error) => void;
 }
 
-const firstPollMs = 1_000;
+/**
+ * A job is asked for again after this share of the time that it has taken: a place that became free is filled a little late, and
+ * stays empty for so small a part of the time.
+ */
+const pollShare = 0.03;
+const pollMsMin = 1_000;
 const pollMsMax = 10_000;
+/** How many of the newest jobs are looked through for the times that they took, and how many of a model count. */
+const newestJobs = 2_000;
+const tookMost = 20;
 const pollTimeoutMs = 60_000;
 const retryMsMax = 60_000;
 /** How often a file that is not there is asked for before its address is made anew, or people are told. */
@@ -76,9 +84,12 @@ export class Works implements Workshop {
   private readonly unknown = new Set<string>();
   private readonly under = new Set<Promise<void>>();
   private watching = false;
+  /** By model: how long its last jobs took (ms). */
+  private readonly took = new Map<string, number[]>();
 
   constructor(private readonly parts: WorksParts) {
     setMaxListeners(0, this.closing.signal);
+    for (const { model, ms } of parts.journal.newest(newestJobs)) this.tookSo(model, ms);
   }
 
   /** The task as it is taken; 429 for its model alone if too many wait. */
@@ -87,7 +98,7 @@ export class Works implements Workshop {
     const line = own && this.lineOf(own.provider);
     if (own && line && line.waiting.size >= own.provider.waiting) {
       const message = `${line.waiting.size} jobs wait for ${model.key} already.`;
-      const seconds = Math.max(1, Math.ceil((line.usualMs() ?? 10_000) / line.concurrency / 1_000));
+      const seconds = Math.max(1, Math.ceil((this.usualMs(model.key) ?? 10_000) / line.concurrency / 1_000));
       const headers = { "Retry-After": String(seconds) };
       throw new ServiceRefusal(429, "RATE_LIMITED", message, headers, "json", { scope: "model" });
     }
@@ -122,19 +133,40 @@ export class Works implements Workshop {
   progress(task: TaskRecord): TaskProgress {
     const job = this.parts.journal.job(task.id);
     if (!job) return {};
-    const place = job.stage === "queued" ? this.lineOf(job.settings).place(task.id) : null;
+    const line = this.lineOf(job.settings);
+    const position = job.stage === "queued" ? line.position(task.id) : null;
+    const aheadMs = position === null ? null : line.aheadMs(position, (model) => this.usualMs(model));
     return {
       ...(job.note === null || job.stage === "decided" ? {} : { note: job.note }),
       ...(job.submittedAt === null ? {} : { started_at: new Date(job.submittedAt).toISOString() }),
-      ...(place === null
+      ...(position === null
         ? {}
-        : {
-            queue: {
-              position: place.position,
-              ...(place.aheadMs === null ? {} : { ahead_ms: place.aheadMs }),
-            },
-          }),
+        : { queue: { position, ...(aheadMs === null ? {} : { ahead_ms: aheadMs }) } }),
     };
+  }
+
+  /** What each provider of these models does at once, has to do already, and takes for a job. */
+  providersNow(models: readonly OwnModel[]): ServiceExtras["providers"] {
+    const usualMs = (model: string) => this.usualMs(model);
+    return [...new Set(models.map(({ provider }) => this.lineOf(provider)))].map((line) => {
+      const keys = models
+        .filter(({ provider }) => this.lineOf(provider) === line)
+        .map(({ listed }) => listed.key);
+      return {
+        at_once: line.concurrency,
+        ahead_ms: line.aheadMs(line.waiting.size, usualMs),
+        usual_ms: Object.fromEntries(keys.map((key) => [key, usualMs(key)])),
+      };
+    });
+  }
+
+  private usualMs(model: string): number | null {
+    const took = this.took.get(model);
+    return took === undefined ? null : Math.round(took.reduce((sum, ms) => sum + ms, 0) / took.length);
+  }
+
+  private tookSo(model: string, ms: number): void {
+    this.took.set(model, [...(this.took.get(model) ?? []), ms].slice(-tookMost));
   }
 
   /** One output, or the answer that says why it is not there. */
@@ -217,8 +249,14 @@ export class Works implements Workshop {
 
   private enqueue(job: JobRecord, first: boolean): void {
     const line = this.lineOf(job.settings);
-    if (job.stage === "queued") line.waiting.add(job.taskId);
-    line.add(() => this.safely(job.taskId, () => this.work(job.taskId)), first);
+    const { taskId, stage, model } = job;
+    if (stage === "queued") line.waiting.set(taskId, model.key);
+    const work = () => this.safely(taskId, () => this.work(taskId));
+    line.add(async () => {
+      line.begun.set(taskId, model.key);
+      await work();
+      line.begun.delete(taskId);
+    }, first);
   }
 
   /** One job, from where it is to the provider's word; it has a place at its provider. */
@@ -361,7 +399,8 @@ export class Works implements Workshop {
     const line = this.lineOf(job.settings);
     const provider = this.providerOf(job.settings);
     let { resume } = job;
-    let waitMs = firstPollMs;
+    const submittedAt = job.submittedAt ?? this.now();
+    let waitMs = pollMsMin;
     let failures = 0;
     for (;;) {
       await line.pollTurn(waitMs);
@@ -379,13 +418,13 @@ export class Works implements Workshop {
         if (answer.resume !== undefined) resume = answer.resume;
         if (note !== (this.parts.journal.job(taskId)?.note ?? null) || answer.resume !== undefined)
           await this.update(taskId, { note, resume });
-        waitMs = answer.afterMs ?? Math.min(pollMsMax, waitMs * 1.3);
+        const age = this.now() - submittedAt;
+        waitMs = answer.afterMs ?? Math.min(pollMsMax, Math.max(pollMsMin, pollShare * age));
       } catch (error) {
         if (this.closing.signal.aborted) return undefined;
         if (error instanceof JobRefused) return this.fail(job, error);
         failures++;
-        waitMs =
-          error instanceof JobLater ? error.afterMs : Math.min(retryMsMax, firstPollMs * 2 ** failures);
+        waitMs = error instanceof JobLater ? error.afterMs : Math.min(retryMsMax, pollMsMin * 2 ** failures);
         if (failures === 3)
           await this.update(taskId, {
             note: `The provider cannot be asked at the moment (${(error as Error).message}).`,
@@ -415,7 +454,7 @@ export class Works implements Workshop {
 
   /** Asks the provider for a job by its id until it gives a certain answer. */
   private async lookFor(taskId: string, provider: Provider): Promise<void> {
-    let waitMs = firstPollMs;
+    let waitMs = pollMsMin;
     while (!this.closing.signal.aborted && this.isUnknown(taskId)) {
       try {
         const job = this.parts.journal.job(taskId);
@@ -472,7 +511,7 @@ export class Works implements Workshop {
     const { journal, state, clock, folder } = this.parts;
     const task = state.task(taskId);
     let tries = 0;
-    let waitMs = firstPollMs;
+    let waitMs = pollMsMin;
     while (!this.closing.signal.aborted) {
       const job = journal.job(taskId);
       if (!job?.outputs || !task || job.stage !== "made") return;
@@ -489,7 +528,7 @@ export class Works implements Workshop {
           state.commit([this.parts.decision(task, null, extensions)]);
           journal.update(taskId, { stage: "decided", endedAt: this.now(), note: null });
         });
-        this.lineOf(job.settings).ended(this.now() - (job.submittedAt ?? job.queuedAt));
+        this.tookSo(job.model.key, this.now() - (job.submittedAt ?? job.queuedAt));
         await removeFolder(this.jobFolder(taskId));
         return;
       } catch (error) {
@@ -585,7 +624,7 @@ export class Works implements Workshop {
 
   /** Puts on record what the provider has said: while the disk is full, until it is not. */
   private async insist(taskId: string, change: JobChange): Promise<void> {
-    for (let waitMs = firstPollMs; ; waitMs = Math.min(retryMsMax, waitMs * 2)) {
+    for (let waitMs = pollMsMin; ; waitMs = Math.min(retryMsMax, waitMs * 2)) {
       try {
         await this.update(taskId, change);
         return;
