@@ -13,6 +13,8 @@ export class ProviderLine {
   /** Nothing is sent before this instant (UTC ms): the provider asked for a pause. */
   pausedUntil = 0;
   private readonly queue: PQueue;
+  /** What ends the sleep of each job. A signal with a listener of each would walk through all of them at every poll. */
+  private readonly sleeping = new Set<AbortController>();
   private nextRequest = 0;
   private nextPoll = 0;
 
@@ -23,6 +25,9 @@ export class ProviderLine {
     private readonly closing: AbortSignal,
   ) {
     this.queue = new PQueue({ concurrency });
+    closing.addEventListener("abort", () => {
+      for (const sleep of this.sleeping) sleep.abort();
+    });
   }
 
   set concurrency(value: number) {
@@ -92,6 +97,10 @@ export class ProviderLine {
 
   private async until(at: number): Promise<void> {
     const ms = at - this.clock.now();
-    if (ms > 0) await this.clock.sleep(ms, this.closing);
+    if (ms <= 0 || this.closing.aborted) return;
+    const sleep = new AbortController();
+    this.sleeping.add(sleep);
+    await this.clock.sleep(ms, sleep.signal);
+    this.sleeping.delete(sleep);
   }
 }

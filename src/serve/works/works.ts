@@ -342,34 +342,61 @@ export class Works implements Workshop {
 
   private async taken({ taskId }: JobRecord, answer: Done | Accepted): Promise<JobRecord | undefined> {
     if (!("outputs" in answer)) {
-      await this.insist(taskId, { stage: "accepted", ref: answer.ref, resume: answer.resume });
+      const { ref, resume } = answer;
+      await this.insist(() => this.parts.journal.update(taskId, { stage: "accepted", ref, resume }));
       return this.parts.journal.job(taskId);
     }
     return this.made(taskId, answer);
   }
 
-  /** The provider has done it. Bytes are on disk before the journal says so. */
+  /** The provider has done it. What it answered in bytes is an output on disk before the journal says so. */
   private async made(taskId: string, { outputs, ref, cost }: Done): Promise<JobRecord | undefined> {
-    const folder = this.jobFolder(taskId);
+    const job = this.parts.journal.job(taskId);
+    if (!job) return undefined;
     const kept: JobOutput[] = [];
-    for (const [index, output] of outputs.entries()) {
-      if (!("bytes" in output)) kept.push(output);
-      else {
-        const raw = join(folder, `answer-${index + 1}`);
-        await mkdir(folder, { recursive: true });
-        const { writeFile } = await import("node:fs/promises");
-        await writeFile(raw, output.bytes, { flush: true });
-        kept.push({ path: raw });
+    const extensions: string[] = [];
+    try {
+      for (const [index, output] of outputs.entries()) {
+        if (!("bytes" in output)) kept.push(output);
+        else {
+          const place = this.placeOf(job, index + 1);
+          const extension = await bringOutput(output, place, this.closing.signal);
+          extensions.push(extension);
+          kept.push({ path: join(place.folder, `${place.number}.${extension}`) });
+        }
       }
+    } catch (error) {
+      if (error instanceof JobRefused) return this.fail(job, error);
+      throw error;
     }
-    await this.insist(taskId, {
-      stage: "made",
+    const change: JobChange = {
       outputs: kept,
-      note: null,
       ...(ref === undefined ? {} : { ref }),
       ...(cost === undefined ? {} : { cost }),
-    });
+    };
+    if (outputs.length > 0 && extensions.length === outputs.length)
+      return this.completed(job, extensions, change);
+    await this.insist(() => this.parts.journal.update(taskId, { ...change, stage: "made", note: null }));
     return this.parts.journal.job(taskId);
+  }
+
+  /** All its outputs are here. */
+  private async completed(
+    { taskId, model, submittedAt, queuedAt }: JobRecord,
+    extensions: string[],
+    change: JobChange,
+  ): Promise<undefined> {
+    const { journal, state } = this.parts;
+    const task = state.task(taskId);
+    if (!task) return undefined;
+    await this.insist(() => {
+      if (journal.job(taskId)?.stage === "decided") return;
+      state.commit([this.parts.decision(task, null, extensions)]);
+      journal.update(taskId, { ...change, stage: "decided", endedAt: this.now(), note: null });
+    });
+    this.tookSo(model.key, this.now() - (submittedAt ?? queuedAt));
+    await removeFolder(this.jobFolder(taskId));
+    return undefined;
   }
 
   /** A job that a person has found at its provider; unknown again, with the reason, if it cannot be asked for. */
@@ -508,7 +535,7 @@ export class Works implements Workshop {
 
   /** Brings the files of a job here, and decides its task. */
   private async bring(taskId: string): Promise<void> {
-    const { journal, state, clock, folder } = this.parts;
+    const { journal, state, clock } = this.parts;
     const task = state.task(taskId);
     let tries = 0;
     let waitMs = pollMsMin;
@@ -518,18 +545,10 @@ export class Works implements Workshop {
       try {
         if (job.outputs.length === 0)
           throw new JobRefused("provider", "The provider's answer had no file in it.");
-        const into = join(folder, "outputs", taskId);
         const extensions: string[] = [];
-        for (const [index, output] of job.outputs.entries()) {
-          const place = { folder: into, number: index + 1, category: job.model.category };
-          extensions.push(await bringOutput(output, place, this.closing.signal));
-        }
-        await this.parts.commit(() => {
-          state.commit([this.parts.decision(task, null, extensions)]);
-          journal.update(taskId, { stage: "decided", endedAt: this.now(), note: null });
-        });
-        this.tookSo(job.model.key, this.now() - (job.submittedAt ?? job.queuedAt));
-        await removeFolder(this.jobFolder(taskId));
+        for (const [index, output] of job.outputs.entries())
+          extensions.push(await bringOutput(output, this.placeOf(job, index + 1), this.closing.signal));
+        await this.completed(job, extensions, {});
         return;
       } catch (error) {
         if (this.closing.signal.aborted) return;
@@ -589,8 +608,12 @@ export class Works implements Workshop {
   /** Everything that a provider needs, with the inputs on this disk. */
   private async ready(job: JobRecord, task: TaskRecord): Promise<ProviderJob> {
     const folder = this.jobFolder(job.taskId);
-    await removeFolder(folder);
-    await mkdir(folder, { recursive: true });
+    const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
+    if (!isNew) {
+      // Left by an earlier try.
+      await removeFolder(folder);
+      await mkdir(folder);
+    }
     const media: Partial<Record<MediaName, MediaFile>> = {};
     for (const field of mediaFields) {
       const address = task.input[field];
@@ -614,6 +637,10 @@ export class Works implements Workshop {
     return { id: job.taskId, model: job.model, prompt, params, media, folder: this.jobFolder(job.taskId) };
   }
 
+  private placeOf({ taskId, model: { category } }: JobRecord, number: number) {
+    return { folder: join(this.parts.folder, "outputs", taskId), number, category };
+  }
+
   private jobFolder(taskId: string): string {
     return join(this.parts.folder, "jobs", taskId);
   }
@@ -623,10 +650,10 @@ export class Works implements Workshop {
   }
 
   /** Puts on record what the provider has said: while the disk is full, until it is not. */
-  private async insist(taskId: string, change: JobChange): Promise<void> {
+  private async insist(work: () => void): Promise<void> {
     for (let waitMs = pollMsMin; ; waitMs = Math.min(retryMsMax, waitMs * 2)) {
       try {
-        await this.update(taskId, change);
+        await this.parts.commit(work);
         return;
       } catch (error) {
         if (this.closing.signal.aborted) throw error;
