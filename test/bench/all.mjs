@@ -17,6 +17,7 @@ const times = [
   "view",
   "dashboard",
   "banners",
+  "served",
 ];
 const counts = ["waiting", "chains", "night", "hostile", "truncations", "quota"];
 /** Written in TypeScript, and compiled once for all of them. */
