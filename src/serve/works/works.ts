@@ -160,9 +160,10 @@ export class Works implements Workshop {
     });
   }
 
+  /** The median: one that ended while the service was not there seems to have taken as long as that. */
   private usualMs(model: string): number | null {
-    const took = this.took.get(model);
-    return took === undefined ? null : Math.round(took.reduce((sum, ms) => sum + ms, 0) / took.length);
+    const took = this.took.get(model)?.toSorted((a, b) => a - b);
+    return took?.[took.length >> 1] ?? null;
   }
 
   private tookSo(model: string, ms: number): void {
