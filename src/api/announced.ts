@@ -10,18 +10,42 @@ export interface Announced {
   inputs: boolean;
   /** Whether `POST /api/v1/task/:id/cancel` stops a task. */
   cancel: boolean;
+  /** Who does its jobs, if it says so. */
+  providers: readonly AnnouncedProvider[];
 }
 
-export const nothingAnnounced: Announced = { repeatsMs: 0, inputs: false, cancel: false };
+/** A provider does its jobs in the order in which they come, so many at once; several models may share it. */
+export interface AnnouncedProvider {
+  atOnce: number;
+  /** How long what it has to do already will take (ms); null if nobody knows. */
+  aheadMs: number | null;
+  /** How long a job of each of its models takes (ms); null before the first has ended. */
+  usualMs: ReadonlyMap<string, number | null>;
+}
+
+export const nothingAnnounced: Announced = { repeatsMs: 0, inputs: false, cancel: false, providers: [] };
 
 /** What is not understood is not announced. */
 export function announcedIn(me: Me): Announced {
-  const { idempotency_ms: ms, inputs, cancel } = asRecord(me["service"]);
+  const { idempotency_ms: ms, inputs, cancel, providers } = asRecord(me["service"]);
   return {
-    repeatsMs: typeof ms === "number" && Number.isFinite(ms) && ms > 0 ? ms : 0,
+    repeatsMs: positive(ms) ?? 0,
     inputs: inputs === true,
     cancel: cancel === true,
+    providers: Array.isArray(providers) ? providers.flatMap(providerIn) : [],
   };
+}
+
+function providerIn(told: unknown): AnnouncedProvider[] {
+  const { at_once: atOnce, ahead_ms: aheadMs, usual_ms: usualMs } = asRecord(told);
+  const models = Object.entries(asRecord(usualMs)).map(([model, usual]) => [model, positive(usual)] as const);
+  if (typeof atOnce !== "number" || !Number.isSafeInteger(atOnce) || atOnce < 1 || models.length === 0)
+    return [];
+  return [{ atOnce, aheadMs: aheadMs === 0 ? 0 : positive(aheadMs), usualMs: new Map(models) }];
+}
+
+function positive(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
 }
 
 /** Where a service that announces it takes files as inputs. */

@@ -132,12 +132,14 @@ export type TaskOutcome =
       /** When it was begun, of a service with a queue. */
       startedAt?: string;
       completedAt: string | null;
+      /** How long ago that was, by the service's clock (ms); null if it does not say. */
+      endedMs: number | null;
       /** Malformed fields, which were ignored. */
       odd: string[];
       /** If it has no usable URL: what its record has instead. */
       unusable?: string;
     }
-  | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
+  | { kind: "failed"; message: string; charged: Credits; completedAt: string | null; endedMs: number | null }
   | ({ kind: "refused"; stop: Refusal; isStated: boolean; answer: string } & ErrorFacts)
   /**
    * `missing`: the status says that there is no such task. `statedMissing`: the service's own error code says so, so it was
@@ -194,10 +196,12 @@ function outcomeOf(
   const status = statusIn(record);
   const charged = asCharge(record["credits_consumed"]);
   const completedAt = timeText(record["completed_at"]);
+  const endedAt = timeIn(completedAt);
+  const endedMs = servedAt === null || endedAt === null ? null : Math.max(0, servedAt - endedAt);
   if (status === "failed") {
     const message = errorWords(record["error"]) ?? "no reason was given";
     // A failed task costs nothing, unless the service says otherwise.
-    return { kind: "failed", message, charged: charged ?? noCredits, completedAt };
+    return { kind: "failed", message, charged: charged ?? noCredits, completedAt, endedMs };
   }
   const { usable: urls, isPartial } = addressesIn(outputsIn(record), baseUrl);
   const isKnown = status === "completed" || status === "processing";
@@ -228,6 +232,7 @@ function outcomeOf(
     ...(timeText(record["started_at"]) === null ? {} : { startedAt: String(record["started_at"]) }),
     charged,
     completedAt,
+    endedMs,
     odd,
     ...(urls.length > 0 ? {} : { unusable: endedWithout(record, status) }),
   };

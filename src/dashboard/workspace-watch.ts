@@ -138,7 +138,7 @@ export class WorkspaceWatch {
       counts: run.counts,
       spent: toNumber(sumOf([run.charged, run.pending, run.lost])),
       cap: maxCredits === null ? null : toNumber(maxCredits),
-      forecastMs: forecast?.ms ?? null,
+      forecastMs: owner.forecastMs ?? forecast?.ms ?? null,
       quota: { minute: window("minute"), day: window("day"), blockedUntil: read?.blockedUntil ?? null },
       newestFile,
       reason: owner.reason ? { ...owner.reason, text: reasonText(owner.reason, now) } : null,

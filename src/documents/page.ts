@@ -50,7 +50,7 @@ const liveRun = z.strictObject({
   counts: stateCounts,
   spent: credits("charged, or possibly charged"),
   cap: run.shape.cap,
-  forecastMs: milliseconds("how long the forecast expected all of it to take; null without one").nullable(),
+  forecastMs: milliseconds("how long all of it is expected to take; null without a forecast").nullable(),
   quota: z.strictObject({
     minute: quotaWindow,
     day: quotaWindow,

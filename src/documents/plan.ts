@@ -22,8 +22,10 @@ export const forecast = z
     requests: count("API requests that it will take"),
     ms: milliseconds("how long it will take"),
     binds: z
-      .enum(["minute", "day", "credits", "generation"])
-      .describe("what limits the speed: the requests of a minute or a day, the credits, or the generations"),
+      .enum(["minute", "day", "credits", "generation", "provider"])
+      .describe(
+        "what limits the speed: the requests of a minute or a day, the credits, the generations, or how many of them are done at once",
+      ),
     larger: z
       .strictObject({ plan: text("the plan's name"), ms: milliseconds("how long it would take with it") })
       .nullable()

@@ -217,6 +217,9 @@ export const status = z
       ),
     folder,
     forecast: forecast.nullable().describe("from the start of the run; null if there was none"),
+    endsAt: time(
+      "when the run in progress is expected to end; null if it is not in progress or that is not known",
+    ).nullable(),
     trouble: z
       .array(
         z.strictObject({

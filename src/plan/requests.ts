@@ -1,3 +1,4 @@
+import { announcedIn } from "../api/announced.js";
 import { limitsOf, planLimits, plans } from "../api/plans.js";
 import { reserveBytes } from "../archive/disk/space.js";
 import { type Forecast, forecastOf } from "../core/pace/forecast.js";
@@ -41,6 +42,7 @@ export function requestsOf(
       usedNow,
       isShortOfCredits,
       chainMs,
+      providers: announcedIn(me).providers,
     },
     above.map((name) => ({ plan: name, limits: narrowed(planLimits[name], ownLimits) })),
   );
@@ -50,7 +52,7 @@ export function requestsOf(
     areAll: groups.every(({ model }) => unseen.has(model)),
     sandbox: input.sandbox,
   };
-  const isGuess = reckoned.binds === "generation" && unseen.size > 0;
+  const isGuess = ["generation", "provider"].includes(reckoned.binds) && unseen.size > 0;
   const forecast: Forecast = { ...reckoned, ...(isGuess ? { guessed } : {}) };
   const finishAt = forecast.requests === 0 ? null : input.now + forecast.ms;
   const submits = lanes ?? lanesOf(plan ?? "");

@@ -8,6 +8,7 @@ const bindings: Readonly<Record<Binding, string>> = {
   day: "limited by requests per day",
   credits: "limited by credits",
   generation: "limited by generation time",
+  provider: "limited by how many jobs are done at once",
 };
 
 /** What a run is expected to need, on one line. */

@@ -75,7 +75,7 @@ export function runJson(facts: RunLine) {
 
 /** One run, its items in trouble too. */
 export function statusJson(facts: RunStatus) {
-  const { counts, results, folder, forecast } = facts;
+  const { counts, results, folder, forecast, endsAt } = facts;
   const trouble = facts.trouble.map(({ rowNumber, rowId, state, reason, evidence, nextAt }) => ({
     rowNumber,
     rowId,
@@ -85,7 +85,16 @@ export function statusJson(facts: RunStatus) {
     nextAt: isoOrNull(nextAt),
   }));
   const lost = facts.lost.map(waitingJson);
-  return { ...overviewJson(facts), counts, results, folder, forecast, trouble, lost };
+  return {
+    ...overviewJson(facts),
+    counts,
+    results,
+    folder,
+    forecast,
+    endsAt: isoOrNull(endsAt),
+    trouble,
+    lost,
+  };
 }
 
 const columns: readonly Column[] = [
@@ -292,11 +301,11 @@ function itemsText({ run, counts, results }: RunStatus): string {
 }
 
 /** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */
-function forecastLine({ forecast, run, alive }: RunStatus): [string, Cell][] {
+function forecastLine({ forecast, run, endsAt }: RunStatus): [string, Cell][] {
   const { startedAt, endedAt, requests } = run;
   if (forecast === null || forecast.requests === 0) return [];
   if (endedAt !== null) return [["forecast", comparedText(forecast, { requests, ms: endedAt - startedAt })]];
-  const until = alive ? `; until ${localTime(startedAt + forecast.ms)}` : "";
+  const until = endsAt === null ? "" : `; until ${localTime(endsAt)}`;
   return [["forecast", `${forecastText(forecast)}${until}`]];
 }
 

@@ -8,6 +8,7 @@ import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
 import type { Prices } from "./gate/prices.js";
 import type { RunPorts, Session } from "./ports.js";
+import type { Turns } from "./turns.js";
 
 /**
  * Loads what earlier runs learned about this run's models and their prices, and the tasks that were found unfinished.
@@ -15,6 +16,7 @@ import type { RunPorts, Session } from "./ports.js";
 export async function recall(
   { ports, settings, gate: { prices } }: Session,
   paces: DurationEstimates,
+  turns: Turns,
 ): Promise<void> {
   const groups = await ports.store.groups(settings.run.id);
   const charges = await chargesOf(ports, groups);
@@ -29,7 +31,8 @@ export async function recall(
   }
   const { tasks } = await ports.store.due(settings.run.id, 0, { models: [], prices: [] }, []);
   for (const { id, group, since, seenAt, kind } of tasks) {
-    if (kind !== "expired" && seenAt !== null) paces.unfinished(group, id, seenAt - since);
+    if (kind !== "expired" && seenAt !== null && !turns.has(group))
+      paces.unfinished(group, id, seenAt - since);
   }
 }
 
@@ -59,12 +62,13 @@ export async function learn(
   outcome: Extract<TaskOutcome, { kind: "completed" }>,
 ): Promise<void> {
   const group = priceGroup(item);
-  const began = outcome.startedAt ?? outcome.createdAt;
+  const { startedAt } = outcome;
   const ms = durationOf(
-    { ...outcome, createdAt: began },
+    { ...outcome, createdAt: startedAt ?? outcome.createdAt },
     {
       sentAt: attempt.intendedAt,
-      unfinishedAt: item.seenAt,
+      // It may have been found waiting, long before it began.
+      unfinishedAt: startedAt === undefined ? item.seenAt : null,
       seenAt: clock.now(),
     },
   );

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import PQueue from "p-queue";
 import type { WakeSignal } from "../clock.js";
+import { modelOfGroup } from "../core/identity.js";
 import type { Credits } from "../core/money.js";
 import { type Decision, type Due, hasWork, type NextStep, next, type View } from "../core/next/next.js";
 import { LanesInUse } from "../core/pace/lanes.js";
@@ -16,6 +17,7 @@ import { Polling } from "./poll.js";
 import type { Session } from "./ports.js";
 import { Repeats } from "./repeat.js";
 import { submit } from "./submit.js";
+import { Turns } from "./turns.js";
 import { claimantOf, coversAll, Debt, firstHeads, OverdueWait, WaitingList } from "./waiting.js";
 
 /** Where a run stands at one turn of its loop. */
@@ -28,7 +30,10 @@ export interface Progress {
   /** Credits that the run has spent or may have spent, and the most that its caps allow now. */
   spent: Credits;
   cap: Credits | null;
-  /** How long the run was expected to take when it was planned; null for a resumed run. */
+  /**
+   * How long the run is expected to take: as it was planned, or as a run knows by now whose providers do so many jobs at once; null
+   * for a resumed run.
+   */
   forecastMs: number | null;
 }
 
@@ -74,20 +79,24 @@ interface Loaded extends Due {
  * the outcome after, so the loop may end at any point.
  */
 export async function runLoop(session: Session, control: Control): Promise<void> {
-  const paces = new DurationEstimates();
+  const { clock, service } = session.ports;
+  const paces = new DurationEstimates(service.announced().providers);
+  const turns = new Turns(clock, () => service.announced().providers);
   const { id, options } = session.settings.run;
   await recover(session.ports, id);
   await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
   await session.ports.store.publishAgain(id);
   await session.ports.store.canaries(id, options.canary === true);
-  await recall(session, paces);
+  await recall(session, paces, turns);
   await session.chains.begin();
-  await new Loop(session, control, paces).go();
+  await new Loop(session, control, { paces, turns }).go();
 }
 
 class Loop {
   private readonly gate: Gate;
+  private readonly paces: DurationEstimates;
+  private readonly turns: Turns;
   private readonly busy = new Map<number, StepKind>();
   private readonly requests: PQueue;
   private readonly downloads: PQueue;
@@ -101,6 +110,8 @@ class Loop {
   private readonly lanesInUse: LanesInUse;
   private readonly repeats: Repeats;
   private crash: unknown;
+  /** All tasks at the service, as of this turn. */
+  private open: Due["tasks"] = [];
   /** In its first turn a run only collects what is paid for. Then it settles unanswered requests. It buys last. */
   private isFirstTurn = true;
   private savedRequests: { number: number; at: number };
@@ -108,8 +119,10 @@ class Loop {
   constructor(
     private readonly session: Session,
     private readonly control: Control,
-    private readonly paces: DurationEstimates,
+    { paces, turns }: { paces: DurationEstimates; turns: Turns },
   ) {
+    this.paces = paces;
+    this.turns = turns;
     const { ports, settings, gate } = session;
     const { lanes, polls } = settings;
     // Every download in progress listens to it.
@@ -123,7 +136,7 @@ class Loop {
       () => this.debt,
       (answer) => this.lanesInUse.answered(answer),
     );
-    this.polling = new Polling(session, paces);
+    this.polling = new Polling(session, paces, turns);
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));
     this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
@@ -208,7 +221,9 @@ class Loop {
     const { renewals } = this.session.chains;
     const hasOthers = due.counts.submitting > 0 || hasWork({ ...due, renewals, stops });
     const awaitsOverdue = this.overdueWait.keepsOpen(due.counts.overdue, hasOthers);
-    return { ...due, busyThen, waiting, inOrder, quota, awaitsOverdue };
+    this.open = due.tasks;
+    const tasks = this.turns.worthPolling(due.tasks);
+    return { ...due, tasks, busyThen, waiting, inOrder, quota, awaitsOverdue };
   }
 
   /** The turn's whole picture. It changes nothing. */
@@ -243,7 +258,7 @@ class Loop {
 
   private progress(view: View, decision: Decision): Progress {
     const { counts, quota, committed, cap } = view;
-    const { gate, session } = this;
+    const { gate } = this;
     return {
       counts,
       quota,
@@ -251,8 +266,25 @@ class Loop {
       stops: gate.stops,
       spent: committed,
       cap,
-      forecastMs: session.settings.run.options.forecast?.ms ?? null,
+      forecastMs: this.forecastMs(view),
     };
+  }
+
+  /** The plan may have known nothing of how long its models take; the run learns it. */
+  private forecastMs({ now, waiting, counts }: View): number | null {
+    const { startedAt, options } = this.session.settings.run;
+    const { forecast } = options;
+    if (forecast?.binds !== "provider") return forecast?.ms ?? null;
+    const open = new Map<string, number>();
+    for (const { group, kind } of this.open)
+      if (kind === "processing") open.set(group, (open.get(group) ?? 0) + 1);
+    // Not all are read if there are many.
+    const read = [...open.values()].reduce((sum, items) => sum + items, 0);
+    const work = [
+      ...waiting,
+      ...[...open].map(([group, items]) => ({ group, items: (items * counts.processing) / read })),
+    ].map(({ group, items }) => ({ model: modelOfGroup(group), items, pace: this.paces.of(group) }));
+    return now - startedAt + this.turns.leftMs(work, this.open);
   }
 
   /** The items whose submits are in progress. */

@@ -22,6 +22,7 @@ import { loggedEnd } from "./conclude.js";
 import { taskFailed } from "./fail.js";
 import { learn, learnCharge } from "./learn.js";
 import type { Session } from "./ports.js";
+import type { Turns } from "./turns.js";
 
 const accountFineMs = 60_000;
 
@@ -45,6 +46,7 @@ export class Polling {
   constructor(
     private readonly session: Session,
     private readonly paces: DurationEstimates,
+    private readonly turns: Turns,
   ) {}
 
   async poll(itemId: number, ticket: Ticket): Promise<void> {
@@ -77,7 +79,10 @@ export class Polling {
   private async note(poll: Poll, outcome: TaskOutcome): Promise<void> {
     const { item, attempt } = poll;
     const { gate } = this.session;
-    if (outcome.kind === "completed" || outcome.kind === "failed") this.vainPolls.delete(item.id);
+    if (outcome.kind === "completed" || outcome.kind === "failed") {
+      this.vainPolls.delete(item.id);
+      if (item.state !== "ready") this.turns.ended(item.id, priceGroup(item), outcome.endedMs ?? 0);
+    }
     switch (outcome.kind) {
       case "completed":
         await this.completed(poll, outcome);
@@ -188,10 +193,15 @@ export class Polling {
     const seen = unfinished ? { seenAt: now } : {};
     if (unfinished?.queued && item.state !== "ready") {
       // Its time has not begun.
-      await store.reschedule(item.id, now + queuedInterval(unfinished.queued.aheadMs), { note, ...seen });
+      const { aheadMs } = unfinished.queued;
+      this.turns.waits(item.id, aheadMs ?? queuedInterval(null));
+      await store.reschedule(item.id, now + queuedInterval(aheadMs), { note, ...seen });
       return;
     }
-    if (unfinished) this.paces.unfinished(priceGroup(item), item.id, age);
+    if (unfinished) {
+      this.paces.unfinished(priceGroup(item), item.id, age);
+      this.turns.found(item.id, age);
+    }
     if (item.state === "processing" && this.isTelling(poll, outcome) && windowPassed(age)) {
       this.session.gate.prices.seen(item, null);
       await store.apply(item.id, "window_passed", {

@@ -222,6 +222,7 @@ export class OwnService {
       inputs: true,
       cancel: true,
       queue: true,
+      providers: this.works.providersNow(this.models.models),
       ...(credit === null ? {} : { credit }),
     };
   }

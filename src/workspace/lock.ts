@@ -17,7 +17,12 @@ export interface LockOwner {
   run: number | null;
   /** Why the run waits, if it does; where the state is in a database, without its circumstances. */
   reason?: Reason | null;
+  /** How long it expects all of the run to take, if that is no longer what was planned (ms). */
+  forecastMs?: number | null;
 }
+
+/** What a run says of itself while it is in progress. */
+export type RunNote = Required<Pick<LockOwner, "reason" | "forecastMs">>;
 
 /** Who starts a run here. */
 export function whoIsHere(): { user: string; host: string } {
@@ -37,8 +42,8 @@ function userName(): string {
 export interface WorkspaceLock {
   /** Says which run this process executes. */
   carries(run: number): Promise<void>;
-  /** Says why the run waits; null while it does not. */
-  waits(reason: Reason | null): void;
+  /** Says why the run waits, and how long it expects to take. */
+  says(note: RunNote): void;
   /** The store for what only the owner of the lock may write. Close it before the lock is released. */
   openStore(): Promise<Store>;
   release(): Promise<void>;
@@ -52,7 +57,7 @@ export async function takeWorkspaceLock(workspace: Workspace, clock: Clock): Pro
   const note = noteLockOwner(workspace.lockFile, clock);
   return {
     carries: async (run) => note.carries(run),
-    waits: (reason) => note.waits(reason),
+    says: (said) => note.says(said),
     openStore: () => openStore(workspace, clock),
     async release() {
       note.remove();
@@ -76,8 +81,8 @@ async function lockOnServer(
       holder = { ...holder, run };
       await says(holder);
     },
-    waits(reason) {
-      holder = { ...holder, reason };
+    says(note) {
+      holder = { ...holder, ...note };
       // A run that has lost the connection ends by itself, and says why.
       void says(holder).catch(() => undefined);
     },
@@ -129,8 +134,8 @@ export function fileLockOwner(lockFile: string): LockOwner | null {
 export interface LockNote {
   /** Records which run it executes. */
   carries(run: number): void;
-  /** Records why the run waits. */
-  waits(reason: Reason | null): void;
+  /** Records what the run says of itself. */
+  says(note: RunNote): void;
   /** Removes the note. */
   remove(): void;
 }
@@ -154,7 +159,7 @@ export function noteLockOwner(lockFile: string, clock: Clock): LockNote {
   write({});
   return {
     carries: (run) => write({ run }),
-    waits: (reason) => write({ reason }),
+    says: (said) => write(said),
     remove() {
       if (file !== null) closeSync(file);
       rmSync(path, { force: true });

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.js";
 import type { FailureKind } from "../core/failure.js";
 import { type ItemState, itemStates } from "../core/item.js";
 import type { Forecast } from "../core/pace/forecast.js";
+import { timeLeftMs } from "../core/pace/time-left.js";
 import type { Item, Run } from "../core/ports/store.js";
 import type { Reason } from "../core/reason.js";
 import type { Store } from "../store/workspace/workspace.js";
@@ -43,15 +44,26 @@ export async function statusOf(
     const isLatest = !runs.some(({ id, jobId }) => id > run.id && jobId === run.jobId);
     // In a run in progress it is normal that items wait for others.
     const blocked = overview.alive ? [] : await blockedIn(store, run.id);
+    const counts = await store.counts(run.id);
     return {
       ...overview,
-      counts: await store.counts(run.id),
+      counts,
+      endsAt: endOf(overview, counts),
       results: isLatest ? null : { ...noItems, ...(await outcomesOf(workspace, clock)).get(run.id) },
       folder: outputsPlace(run),
       forecast: run.options.forecast ?? null,
       trouble: [...(await troubleOf(store, items, workspace)), ...blocked.map(blockedTrouble)],
     };
   });
+}
+
+/** About when a run in progress ends, by its forecast and by how far it is. */
+function endOf({ run, alive, now, lockOwner }: RunOverview, counts: RunStatus["counts"]): number | null {
+  if (!alive) return null;
+  const forecastMs = lockOwner?.forecastMs ?? run.options.forecast?.ms ?? null;
+  const since = Math.max(run.startedAt, lockOwner?.since ?? 0);
+  const leftMs = timeLeftMs(counts, forecastMs, now - since);
+  return leftMs === null ? null : now + leftMs;
 }
 
 /** An item that failed, and why. */
@@ -197,6 +209,8 @@ export interface RunStatus extends RunOverview {
   folder: string;
   /** The forecast from the start of the run; null if there was none. */
   forecast: Forecast | null;
+  /** When the run in progress is expected to end (UTC ms); null if that is not known, or it is not in progress. */
+  endsAt: number | null;
   trouble: readonly ItemTrouble[];
 }
 

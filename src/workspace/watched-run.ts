@@ -41,7 +41,11 @@ export async function watchRun(
       if (owner === null) return null;
       const now = clock.now();
       const progress = await progressOf(store, run, (await readQuota(quota, run, now)) ?? unknownQuota);
-      return { ...progress, reason: owner.reason ?? null };
+      return {
+        ...progress,
+        reason: owner.reason ?? null,
+        forecastMs: owner.forecastMs ?? progress.forecastMs,
+      };
     },
     async close() {
       await quota?.close();

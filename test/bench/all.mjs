@@ -17,10 +17,11 @@ const times = [
   "view",
   "dashboard",
   "banners",
+  "served",
 ];
-const counts = ["waiting", "chains", "hostile", "truncations", "quota"];
+const counts = ["waiting", "chains", "night", "hostile", "truncations", "quota"];
 /** Written in TypeScript, and compiled once for all of them. */
-const compiled = ["chains", "truncations", "quota"];
+const compiled = ["chains", "night", "truncations", "quota"];
 
 const flags = process.argv.slice(2);
 const at = flags.indexOf("--only");

@@ -218,8 +218,17 @@ describe("the answer to a poll", () => {
       charged: credits(4),
       createdAt: "2026-01-01T00:00:00Z",
       completedAt: "2026-01-01T00:00:09Z",
+      endedMs: null,
       odd: [],
     });
+  });
+
+  test("a task that has ended did so long ago by the service's own clock", () => {
+    const headers = { date: "Thu, 01 Jan 2026 00:00:12 GMT" };
+    for (const status of ["completed", "failed"])
+      expect(taskOutcome({ ...answer(200, { ...record, status }), headers })).toMatchObject({
+        endedMs: 3_000,
+      });
   });
 
   test.each([0, -1, 1e300, {}, [], "soon"])("times and amounts of %j are named and passed over", (value) => {
@@ -264,6 +273,7 @@ describe("the answer to a poll", () => {
       message: "no reason was given",
       charged: noCredits,
       completedAt: null,
+      endedMs: null,
     });
     const told = { ...record, status: "failed", credits_consumed: 1 };
     expect(taskOutcome(answer(200, told))).toMatchObject({

@@ -20,6 +20,7 @@ const facts: RunStatus = {
   counts: { ...noItems, archived: 24, held: 1, failed: 1 },
   results: null,
   folder: "/somewhere/outputs/demo",
+  endsAt: null,
   forecast: { requests: 53, ms: 400_000, binds: "minute", larger: { plan: "Pro", ms: 200_000 } },
   trouble: [
     {
@@ -134,7 +135,14 @@ describe("status", () => {
 
   test("shows when a run in progress should end, and where that is an estimate", () => {
     const guessed = { models: ["voice"], areAll: false, sandbox: false };
-    const running = { ...facts, run: begun, alive: true, left: null, trouble: [] };
+    const running = {
+      ...facts,
+      run: begun,
+      alive: true,
+      left: null,
+      trouble: [],
+      endsAt: Date.UTC(2026, 10, 21, 2, 49),
+    };
     const line = (forecast: typeof facts.forecast) =>
       statusText({ ...running, forecast }, here, wide)
         .split("\n")

@@ -1,9 +1,11 @@
+import { once } from "node:events";
 import { copyFileSync } from "node:fs";
-import { get } from "node:http";
+import { createServer, get } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { settleUnknown } from "../../src/serve/works/person.js";
-import { ComfyUi } from "../upstreams/comfyui.js";
+import { ComfyUi, pixel } from "../upstreams/comfyui.js";
 import type { OpenAiUpstream } from "../upstreams/openai.js";
 import { ReplicateUpstream } from "../upstreams/replicate.js";
 import { afterwards, anybody, openAi, Place } from "./place.js";
@@ -400,4 +402,44 @@ test("behind a proxy it answers under the proxy's name and under loopback names,
     "evil.example.com",
   ];
   expect(await Promise.all(hosts.map(statusUnder))).toEqual([200, 200, 200, 200, 421]);
+});
+
+test.each([
+  ["a picture", [pixel], { status: "completed", credits_consumed: 2 }],
+  ["two pictures", [pixel, pixel], { status: "completed", credits_consumed: 2 }],
+  [
+    "half of a picture",
+    [pixel.subarray(0, 45)],
+    { status: "failed", error: "The provider's picture is broken." },
+  ],
+  [
+    "no picture",
+    [Buffer.from("nothing")],
+    { status: "failed", error: "The provider's answer is of no known kind, not image." },
+  ],
+  [
+    "a picture and half of one",
+    [pixel, pixel.subarray(0, 45)],
+    { status: "failed", error: "The provider's picture is broken." },
+  ],
+])("%s in an answer is checked and delivered, or fails and costs nothing", async (_, images, ends) => {
+  const answered = { images: images.map((image) => `data:image/png;base64,${image.toString("base64")}`) };
+  const upstream = createServer((_, reply) =>
+    reply.setHeader("content-type", "application/json").end(JSON.stringify(answered)),
+  ).listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  afterwards(() => upstream.close());
+  const { port } = upstream.address() as AddressInfo;
+  const place = await new Place(`
+providers: { vendor: { kind: http, base_url: "http://127.0.0.1:${port}" } }
+models:
+  - { key: hero, provider: vendor, category: image, credits: 2, submit: { post: /images, body: { text: "{{ prompt }}" }, outputs: "images[]" } }
+`).open();
+  const before = (await place.me()).credits.balance;
+  const task = await place.finished(await place.generate({ model: "hero", prompt: "a kite" }));
+  expect(task).toMatchObject(ends);
+  expect((await place.me()).credits.balance).toBe(before - task.credits_consumed);
+  if (task.status !== "completed") return;
+  expect(task.output_urls).toHaveLength(images.length);
+  expect((await place.bytes(task)).bytes).toEqual(pixel);
 });

@@ -43,7 +43,7 @@ export const moneyMutants: readonly Mutant[] = [
   },
   {
     name: "repeats requests to a service that does not know them",
-    service: { announced: () => ({ repeatsMs: 86_400_000, inputs: false, cancel: false }) },
+    service: { announced: () => ({ repeatsMs: 86_400_000, inputs: false, cancel: false, providers: [] }) },
   },
   {
     name: "takes a reset for a request that was not sent",
@@ -238,7 +238,13 @@ function failingTask(when: (outcome: TaskOutcome) => boolean): Swap<Service> {
     task: async (id, ticket) => {
       const outcome = await service.task(id, ticket);
       if (!when(outcome)) return outcome;
-      return { kind: "failed", message: "provider error", charged: noCredits, completedAt: null };
+      return {
+        kind: "failed",
+        message: "provider error",
+        charged: noCredits,
+        completedAt: null,
+        endedMs: null,
+      };
     },
   });
 }

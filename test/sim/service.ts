@@ -160,6 +160,7 @@ const announcement = {
   inputs: false,
   cancel: false,
   queue: false,
+  providers: [],
 };
 
 function modelsOf({ modelMs }: Scenario): SandboxModel[] {

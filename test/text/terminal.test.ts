@@ -172,6 +172,7 @@ describe("the look", () => {
 const statusFacts: RunStatus = {
   ...lineFacts,
   forecast: null,
+  endsAt: null,
   alive: true,
   left: null,
   counts: noCounts,

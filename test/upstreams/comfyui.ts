@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Clock } from "../../src/clock.js";
 import { isLink, type Workflow } from "../../src/providers/comfyui/graph.js";
 import type { ObjectInfo } from "../../src/providers/comfyui/workflow.js";
 import { comfyuiNodes } from "./comfyui-nodes.js";
@@ -48,6 +49,10 @@ export class ComfyUi {
   readonly trouble: Record<string, Trouble> = {};
   /** Jobs wait until `start` and `finish`. */
   holds = false;
+  /** Each job takes so long by this clock (ms). */
+  takes: { clock: Clock; ms: () => number } | null = null;
+  /** Of the jobs that took time: how long all of them took, when the first began, and when the last ended. */
+  readonly work = { ms: 0, from: 0, to: 0 };
   /** The next executions stop with this error. */
   fails: string | null = null;
   /** Versions before `prompt_id` gave each job an id of their own. */
@@ -88,6 +93,19 @@ export class ComfyUi {
     server.closeAllConnections();
     server.close();
     await once(server, "close");
+  }
+
+  private async workOff({ clock, ms }: NonNullable<ComfyUi["takes"]>): Promise<void> {
+    const { work } = this;
+    while (this.running === null && this.queue.length > 0) {
+      this.start();
+      if (work.ms === 0) work.from = clock.now();
+      const took = ms();
+      work.ms += took;
+      await clock.sleep(took);
+      work.to = clock.now();
+      this.finish();
+    }
   }
 
   /** Begins the next job. */
@@ -249,7 +267,8 @@ export class ComfyUi {
     if (error !== null) return [400, { error, node_errors: errors }];
     const extra = { ...(asked["extra_data"] as object), client_id: asked["client_id"] };
     this.queue.push({ number, id, workflow, extra, ends });
-    if (!this.holds) {
+    if (this.takes !== null) void this.workOff(this.takes);
+    else if (!this.holds) {
       this.start();
       this.finish();
     }

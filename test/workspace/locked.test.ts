@@ -45,7 +45,7 @@ test("what holds the run up is in the note of the lock, however long it is, unti
   expect(await told()).toBeUndefined();
   for (const text of ["disk full", `disk full (/${"ä".repeat(2_000)})`, null, "no such folder"]) {
     const reason = text === null ? null : ({ kind: "disk", text, until: 5 } as const);
-    lock.waits(reason);
+    lock.says({ reason, forecastMs: null });
     expect(await told()).toEqual(reason);
   }
   await lock.release();

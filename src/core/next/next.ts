@@ -9,6 +9,7 @@ import {
   isTail,
   type PollProfile,
   pressureOf,
+  unhurried,
   type WaitingWork,
   type Work,
 } from "../pace/pressure.js";
@@ -100,7 +101,10 @@ export function duePolls(view: View): DuePolls {
   for (const task of view.tasks) {
     if (view.busy.has(task.id)) continue;
     const pace = view.pace(task.group);
-    const wanted = scouts.has(task.id) ? scoutThreshold : certainty(pressure, pace);
+    const isScout = scouts.has(task.id) || (isFollowed(task) && pace.finished < scoutsUntil);
+    const wanted = isScout
+      ? scoutThreshold
+      : certainty(isFollowed(task) ? unhurried(pressure) : pressure, pace);
     const { at: likely, chance } = pollAt(task, pace, wanted, view.now);
     const soonest = last.has(task.id) ? Math.min(likely, recommendedAt(task)) : likely;
     const at = pressure.isShort && task.kind === "overdue" ? putOff(task) : soonest;
@@ -117,6 +121,11 @@ export function duePolls(view: View): DuePolls {
     isPlenty: pressure.isPlenty,
     isTail: isTail(work),
   };
+}
+
+/** The run does not wait for a task behind which others wait at the provider, so its poll can wait until it succeeds. */
+function isFollowed({ turn }: OpenTask): boolean {
+  return turn?.isLast === false;
 }
 
 /** How many times as long an overdue task waits while slots are short, and the longest that this adds (ms). */

@@ -1,3 +1,4 @@
+import type { AnnouncedProvider } from "../../api/announced.js";
 import type { PlanLimits } from "../../api/plans.js";
 import { dayMs, lanesOf, minuteMs, type Quota, type Window } from "../quota/quota.js";
 import { ageWhen, type DurationEstimate } from "./pace.js";
@@ -26,11 +27,20 @@ export interface Guessed {
   sandbox: boolean;
 }
 
-export type Binding = "minute" | "day" | "credits" | "generation";
+export type Binding = "minute" | "day" | "credits" | "generation" | "provider";
+
+/** Generations of one kind that are still to be done. */
+export interface ModelWork {
+  model: string;
+  items: number;
+  pace: DurationEstimate;
+}
 
 export interface Outlook {
   /** Items to make, by price group. */
-  groups: readonly { items: number; pace: DurationEstimate }[];
+  groups: readonly ModelWork[];
+  /** Who does the jobs, if the service says so. */
+  providers?: readonly AnnouncedProvider[];
   /** Tasks already at the service. */
   open: number;
   limits: PlanLimits;
@@ -85,8 +95,18 @@ function reckon(outlook: Outlook): Omit<Forecast, "larger" | "guessed"> {
   const minuteNeed = limits.perMinute === null ? 0 : minutesMs(needed + usedNow, outlook, limits.perMinute);
   const dayNeed = limits.perDay === null ? 0 : daysFor(needed, usedToday, limits.perDay) * dayMs;
   const generationNeed = generationMs(outlook);
-  const ms = Math.max(minuteNeed, dayNeed, generationNeed);
-  const binds = outlook.isShortOfCredits ? "credits" : ms === dayNeed && dayNeed > 0 ? "day" : undefined;
+  const providerNeed = Math.max(
+    0,
+    ...(outlook.providers ?? []).map((provider) => workMs(provider, groups, provider.aheadMs ?? 0)),
+  );
+  const ms = Math.max(minuteNeed, dayNeed, generationNeed, providerNeed);
+  const binds = outlook.isShortOfCredits
+    ? "credits"
+    : ms === dayNeed && dayNeed > 0
+      ? "day"
+      : providerNeed > Math.max(minuteNeed, generationNeed)
+        ? "provider"
+        : undefined;
   const unhurriedMs = generationMs({ ...outlook, limits: { ...limits, perMinute: null } });
   return { requests, ms: Math.round(ms), binds: binds ?? (unhurriedMs < 0.9 * ms ? "minute" : "generation") };
 }
@@ -168,4 +188,24 @@ function generationMs({ groups, limits, plan, lanes, usedNow, chainMs }: Outlook
     ends = Math.max(ends, Math.max(lanesMs, windowsMs) + slowestMs + answerMs);
   }
   return ends;
+}
+
+/** When a provider has done this and what is before it; 0 if none of it is the provider's. */
+export function workMs(
+  { atOnce, usualMs }: AnnouncedProvider,
+  groups: readonly ModelWork[],
+  aheadMs: number,
+): number {
+  const own = groups.filter(({ model, items }) => items > 0 && usualMs.has(model));
+  const items = own.reduce((sum, group) => sum + group.items, 0);
+  if (items === 0) return 0;
+  const whole = own.reduce((sum, group) => sum + group.items * meanMs(group.pace), 0);
+  // As many rounds as the places need, each as long as a job takes on average.
+  return aheadMs + (Math.ceil(items / atOnce) * whole) / items;
+}
+
+/** The average time of a generation, which a few that take far longer make longer than the median. */
+function meanMs(pace: DurationEstimate): number {
+  const { mean, spread } = usual(pace);
+  return Math.exp(mean + spread ** 2 / 2);
 }

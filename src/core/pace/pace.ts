@@ -1,3 +1,5 @@
+import type { AnnouncedProvider } from "../../api/announced.js";
+
 /**
  * How long generations of one kind take. Their logarithms are modelled as normal, which fits durations with a typical
  * value and occasional far longer ones. The spread is the predictive one: it includes the uncertainty about the model,
@@ -34,6 +36,11 @@ export function priorOf(category: string): PriorEstimate {
     spread: 0.4,
     spreadWeight: 4,
   };
+}
+
+/** The prior of a model if the service says how long its generations took lately: as much as a few that were seen. */
+function priorAsTold(category: string, usualMs: number): PriorEstimate {
+  return { ...priorOf(category), mean: Math.log(usualMs), meanWeight: 4 };
 }
 
 /** A model's fit as the prior for one of its price groups, whose params may change the duration. */
@@ -243,18 +250,22 @@ function density(z: number): number {
 
 /**
  * A run's duration estimates, from the finished generations of each price group, including earlier runs, and the ages at
- * which open tasks were last found unfinished. A group without history uses its model's estimate, and a model its
- * category's.
+ * which open tasks were last found unfinished. A group without history uses its model's estimate, and a model what
+ * the service tells of it, else its category's.
  */
 export class DurationEstimates {
   private readonly models = new Map<string, Model>();
   private readonly modelOf = new Map<string, Model>();
 
+  constructor(private readonly providers: readonly AnnouncedProvider[] = []) {}
+
   /** Registers the model and category of a price group. */
   register(group: string, model: string, category: string): void {
     if (this.modelOf.has(group)) return;
+    const told = this.providers.map(({ usualMs }) => usualMs.get(model)).find((ms) => ms != null) ?? null;
     const known = this.models.get(model) ?? {
-      prior: priorOf(category),
+      told: told === null ? 0 : 1,
+      prior: told === null ? priorOf(category) : priorAsTold(category, told),
       all: new Durations(),
       groups: new Map(),
     };
@@ -282,10 +293,9 @@ export class DurationEstimates {
     const model = this.modelOf.get(group);
     const own = model?.groups.get(group);
     if (!model || !own) return nothingKnown;
-    if (model.groups.size === 1) return own.pace(model.prior);
     const whole = model.all.pace(model.prior);
-    const pace = own.pace(priorFrom(whole));
-    return { ...pace, finished: Math.max(pace.finished, whole.finished) };
+    const pace = model.groups.size === 1 ? whole : own.pace(priorFrom(whole));
+    return { ...pace, finished: Math.max(pace.finished, whole.finished, model.told) };
   }
 
   private both(group: string): Durations[] {
@@ -298,6 +308,8 @@ export class DurationEstimates {
 const nothingKnown = durationEstimateOf(priorOf(""), [], []);
 
 interface Model {
+  /** 1 if the service says how long its generations take, which counts as one that has finished. */
+  told: 0 | 1;
   prior: PriorEstimate;
   all: Durations;
   groups: Map<string, Durations>;

@@ -42,6 +42,10 @@ export interface OpenTask {
   seenAt: number | null;
   /** No poll is made before then; except for `processing`, the next poll is made then. */
   nextAt: number;
+  /**
+   * Of a task that its provider has, or is about to have: `since` is when it begins. Others wait behind all but the last ones.
+   */
+  turn?: { isLast: boolean };
 }
 
 /** The next poll of a task, at the age at which it is finished with the chance `threshold`. */
@@ -54,9 +58,10 @@ export function pollAt(
   const { since, seenAt, kind } = task;
   if (kind !== "processing") return { at: task.nextAt, chance: kind === "expired" ? 1 : 0 };
   // No poll is postponed for longer, so a later one was set before the clock was set back.
-  const nextAt = task.nextAt > now + pollMsMax ? now : task.nextAt;
+  const nextAt = task.nextAt > now + queuedMsMax ? now : task.nextAt;
   // Once the clock was set back, its age is unknown.
-  if (since > now || (seenAt !== null && seenAt > now)) return { at: nextAt, chance: 0.5 };
+  const hasBegun = since <= now || task.turn !== undefined;
+  if (!hasBegun || (seenAt !== null && seenAt > now)) return { at: nextAt, chance: 0.5 };
   const seenMs = seenAt === null ? 0 : Math.max(1, seenAt - since);
   const wanted = ageWhen(pace, threshold, seenMs);
   const latest =

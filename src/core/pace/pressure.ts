@@ -78,6 +78,13 @@ export function pressureOf(work: Work, profile: PollProfile | null): Pressure {
   return { ...manner, most, isDayShort: false, isShort: needed >= 1, isPlenty: needed <= leastChance };
 }
 
+/** The chance of a poll for which nothing waits. */
+const unhurriedChance = 0.95;
+
+export function unhurried(pressure: Pressure): Pressure {
+  return { ...pressure, most: Math.max(pressure.most, unhurriedChance) };
+}
+
 /** The chance at which a poll of a task with this pace is worth its request. */
 export function certainty({ most, isDayShort }: Pressure, { mean, spread }: DurationEstimate): number {
   if (isDayShort) return most;

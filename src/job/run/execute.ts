@@ -9,7 +9,6 @@ import { asBalance, type Credits, noCredits, plus } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/quota.js";
-import type { Reason } from "../../core/reason.js";
 import { localInput } from "../../manifest/local-inputs.js";
 import {
   openPublisher,
@@ -26,7 +25,7 @@ import { openSession, type RunPorts, type RunSettings, type Session } from "../.
 import type { PublishPorts } from "../../run/publishing.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { wayOut } from "../../store/open.js";
-import type { WorkspaceLock } from "../../workspace/lock.js";
+import type { RunNote, WorkspaceLock } from "../../workspace/lock.js";
 import { endOnDatabaseError } from "../../workspace/open.js";
 import { bucketNamed } from "../../workspace/outputs-place.js";
 import { loggedWorkspace } from "../../workspace/state.js";
@@ -73,9 +72,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   try {
     const orders = await begin(options, session, outputs);
     try {
-      const tellOthers = reasonTeller(options.opened.lock);
+      const tellOthers = noteTeller(options.opened.lock);
       const tell = (progress: Progress) => {
-        tellOthers(progress.reason);
+        tellOthers(progress);
         onProgress(progress);
       };
       await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend });
@@ -135,15 +134,23 @@ async function begin(
   return pollOrders({ store, clock, session, account });
 }
 
-/** Keeps why the run waits in the lock's note, for those who watch the run. */
-function reasonTeller(lock: WorkspaceLock): (reason: Reason | null) => void {
-  let last: Reason | null = null;
-  return (reason) => {
-    if (reason?.kind === last?.kind && reason?.text === last?.text && reason?.until === last?.until) return;
-    last = reason;
-    lock.waits(reason);
+/** Keeps in the lock's note why the run waits, and how long it expects to take, for those who watch the run. */
+function noteTeller(lock: WorkspaceLock): (progress: Progress) => void {
+  let last: RunNote = { reason: null, forecastMs: null };
+  return ({ reason, forecastMs }) => {
+    const isSame =
+      reason?.kind === last.reason?.kind &&
+      reason?.text === last.reason?.text &&
+      reason?.until === last.reason?.until;
+    const change = Math.abs((forecastMs ?? 0) - (last.forecastMs ?? 0));
+    if (isSame && change <= toldChange * (last.forecastMs ?? 0)) return;
+    last = { reason, forecastMs };
+    lock.says(last);
   };
 }
+
+/** A forecast that has changed by less than this share of it is not told anew. */
+const toldChange = 0.01;
 
 function portsOf(
   options: ExecuteOptions,

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Model } from "../../api/records.js";
+import { announcedIn } from "../../api/announced.js";
+import type { Me, Model } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
@@ -223,7 +224,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     onMissing: asked.onMissing,
     missing: new Set(store ? (await missingFiles(store, name, asked.workspace)).keys() : []),
     charges,
-    ...(await timingOf(account, models)),
+    ...(await timingOf(account, models, me)),
     ownLimits: asked.run,
     ...(asked.run.lanes === undefined ? {} : { lanes: asked.run.lanes }),
     now: asked.clock.now(),
@@ -352,8 +353,9 @@ async function roomFor(folder: string): Promise<number | null> {
 async function timingOf(
   { accounts, accountId }: OpenAccount,
   models: readonly Model[],
+  me: Me,
 ): Promise<{ pace: (group: string) => DurationEstimate; usedToday: number; usedNow: number }> {
-  const paces = new DurationEstimates();
+  const paces = new DurationEstimates(announcedIn(me).providers);
   const categories = new Map(models.map((model) => [model.model_key, model.category]));
   const known = await accounts.durations(accountId(), [...categories.keys()]);
   for (const { model, group, ms } of known) {

@@ -153,13 +153,13 @@ export class Journal {
     });
   }
 
-  /** How long jobs of a provider took lately, from submit to end (ms); null before the first. */
-  usualMs(provider: string): number | null {
-    const row = this.sql(`select avg(took) as ms from (select ended_at - submitted_at as took from jobs
-      where stage = 'decided' and provider = ? and submitted_at is not null order by ended_at desc limit 20)`).get(
-      provider,
-    );
-    return (row as { ms: number | null }).ms;
+  /** How long the newest jobs took from submit to end (ms), the oldest of them first, each with its model. */
+  newest(limit: number): { model: string; ms: number }[] {
+    const rows = this.sql(`select tasks.model, ended_at - submitted_at as ms
+      from (select task_id, submitted_at, ended_at from jobs where stage = 'decided' and cleaned = 0 order by ended_at desc limit ?)
+      join tasks on tasks.id = task_id
+      where submitted_at is not null and outcome = 'completed' order by ended_at`).all(limit);
+    return rows as { model: string; ms: number }[];
   }
 
   /** Tasks whose files are not needed any more: decided before `at`. */

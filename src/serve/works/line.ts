@@ -6,15 +6,17 @@ const pollsASecond = 5;
 
 /** The jobs of one provider: those that wait, and as many at once as it takes. */
 export class ProviderLine {
-  /** Tasks that have not begun, in their order. */
-  readonly waiting = new Set<string>();
+  /** Tasks that have not begun, in their order, each with its model. */
+  readonly waiting = new Map<string, string>();
+  /** Those that the provider has, or is about to get. */
+  readonly begun = new Map<string, string>();
   /** Nothing is sent before this instant (UTC ms): the provider asked for a pause. */
   pausedUntil = 0;
   private readonly queue: PQueue;
+  /** What ends the sleep of each job. A signal with a listener of each would walk through all of them at every poll. */
+  private readonly sleeping = new Set<AbortController>();
   private nextRequest = 0;
   private nextPoll = 0;
-  /** The last times that jobs took (ms). */
-  private readonly took: number[] = [];
 
   constructor(
     concurrency: number,
@@ -23,6 +25,9 @@ export class ProviderLine {
     private readonly closing: AbortSignal,
   ) {
     this.queue = new PQueue({ concurrency });
+    closing.addEventListener("abort", () => {
+      for (const sleep of this.sleeping) sleep.abort();
+    });
   }
 
   set concurrency(value: number) {
@@ -60,29 +65,25 @@ export class ProviderLine {
     this.pausedUntil = Math.max(this.pausedUntil, this.clock.now() + ms);
   }
 
-  ended(ms: number): void {
-    this.took.push(ms);
-    if (this.took.length > 20) this.took.shift();
-  }
-
-  /** How long a job usually takes (ms); null before the first has ended. */
-  usualMs(): number | null {
-    if (this.took.length === 0) return null;
-    return this.took.reduce((sum, ms) => sum + ms, 0) / this.took.length;
-  }
-
-  /** How many are before a task, and how long they will take; null once it has begun. */
-  place(taskId: string): { position: number; aheadMs: number | null } | null {
+  /** How many are before a task; null once it has begun. */
+  position(taskId: string): number | null {
+    if (!this.waiting.has(taskId)) return null;
     let position = 0;
-    for (const waiting of this.waiting) {
-      if (waiting === taskId) {
-        const usual = this.usualMs();
-        const rounds = Math.floor(position / this.concurrency) + 1;
-        return { position, aheadMs: usual === null ? null : Math.round(rounds * usual) };
-      }
+    for (const waiting of this.waiting.keys()) {
+      if (waiting === taskId) break;
       position++;
     }
-    return null;
+    return position;
+  }
+
+  /** About how long it takes until a place is free behind the first so many that wait (ms); null if nobody knows. */
+  aheadMs(waiting: number, usualMs: (model: string) => number | null): number | null {
+    const before = [...this.begun.values(), ...[...this.waiting.values()].slice(0, waiting)];
+    if (before.length < this.concurrency) return 0;
+    const known = before.map(usualMs).filter((ms) => ms !== null);
+    if (known.length === 0) return null;
+    const mean = known.reduce((sum, ms) => sum + ms, 0) / known.length;
+    return Math.round((mean * before.length) / this.concurrency);
   }
 
   clear(): void {
@@ -96,6 +97,10 @@ export class ProviderLine {
 
   private async until(at: number): Promise<void> {
     const ms = at - this.clock.now();
-    if (ms > 0) await this.clock.sleep(ms, this.closing);
+    if (ms <= 0 || this.closing.aborted) return;
+    const sleep = new AbortController();
+    this.sleeping.add(sleep);
+    await this.clock.sleep(ms, sleep.signal);
+    this.sleeping.delete(sleep);
   }
 }

@@ -1,6 +1,6 @@
 import { createWriteStream } from "node:fs";
-import { copyFile, mkdir, open, rename, rm, stat } from "node:fs/promises";
-import { extname, join } from "node:path";
+import { copyFile, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, extname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Agent } from "undici";
@@ -28,34 +28,38 @@ export class NotFetched extends Error {
   }
 }
 
+/** A file of at most so many bytes is checked in memory, which takes a fraction of the calls of the system. */
+const smallBytes = 1024 * 1024;
+
 /**
  * Brings one output into `folder` as `<number>.<extension>` and returns the extension. Throws Refused if what is there is
- * not what was asked for, and NotFetched or a system's error if it could not be brought.
+ * not what was asked for, and NotFetched or a system's error if it could not be brought. One that is in `folder` already stays.
  */
 export async function bringOutput(
   output: JobOutput,
   { folder, number, category }: { folder: string; number: number; category: Category },
   signal: AbortSignal,
 ): Promise<string> {
+  if ("path" in output && dirname(output.path) === folder) return extname(output.path).slice(1);
   await mkdir(folder, { recursive: true });
   const part = join(folder, `${number}.part`);
-  if ("bytes" in output) await write(part, output.bytes);
-  else if ("path" in output) await copyFile(output.path, part);
-  else await download(output.url, output.headers ?? {}, part, signal);
-  const extension = await checkedExtension(part, category);
-  await synced(part);
+  if ("path" in output) await copyFile(output.path, part);
+  else if ("url" in output) await download(output.url, output.headers ?? {}, part, signal);
+  const extension = await checkedExtension(
+    "bytes" in output ? output.bytes : await contentOf(part),
+    category,
+  );
+  if ("bytes" in output) await writeFile(part, output.bytes, { flush: true });
+  else await synced(part);
   await rename(part, join(folder, `${number}.${extension}`));
   await synced(folder);
   return extension;
 }
 
-async function write(path: string, bytes: Uint8Array): Promise<void> {
-  const file = await open(path, "w");
-  try {
-    await file.writeFile(bytes);
-  } finally {
-    await file.close();
-  }
+/** The bytes of a small file, the path of another. */
+async function contentOf(path: string): Promise<Uint8Array | string> {
+  const { size } = await stat(path);
+  return size > smallBytes ? path : readFile(path);
 }
 
 async function synced(path: string): Promise<void> {
@@ -119,11 +123,10 @@ async function followed(agent: Agent, first: string, headers: Record<string, str
 }
 
 /** The extension of a finished file. Throws Refused if it is empty, of another kind or broken. */
-async function checkedExtension(path: string, category: Category): Promise<string> {
-  const { size } = await stat(path);
-  if (size === 0) throw new JobRefused("provider", "The provider's answer was empty.");
-  const { fileTypeFromFile } = await import("file-type");
-  const found = await fileTypeFromFile(path);
+async function checkedExtension(content: Uint8Array | string, category: Category): Promise<string> {
+  if (content.length === 0) throw new JobRefused("provider", "The provider's answer was empty.");
+  const { fileTypeFromBuffer, fileTypeFromFile } = await import("file-type");
+  const found = await (typeof content === "string" ? fileTypeFromFile(content) : fileTypeFromBuffer(content));
   const isPdf = category === "image" && found?.mime === "application/pdf";
   if (!isPdf && !found?.mime.startsWith(`${category}/`)) {
     throw new JobRefused(
@@ -131,14 +134,14 @@ async function checkedExtension(path: string, category: Category): Promise<strin
       `The provider's answer is ${found?.mime ?? "of no known kind"}, not ${category}.`,
     );
   }
-  if (category === "image" && !isPdf) await decode(path);
+  if (category === "image" && !isPdf) await decode(content);
   return found?.ext === "jpg" || found === undefined ? "jpg" : found.ext;
 }
 
-async function decode(path: string): Promise<void> {
+async function decode(content: Uint8Array | string): Promise<void> {
   const { default: sharp } = await import("sharp");
   try {
-    await sharp(path, { failOn: "truncated", limitInputPixels: 300_000_000 })
+    await sharp(content, { failOn: "truncated", limitInputPixels: 300_000_000 })
       .resize(8, 8, { fit: "fill", fastShrinkOnLoad: false })
       .raw()
       .toBuffer();

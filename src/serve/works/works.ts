@@ -24,7 +24,7 @@ import type { StoredFile } from "../../service/answers/reply.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
 import type { Change, TaskRecord } from "../../service/state/state.js";
 import type { TakenTask, WantedTask, Workshop } from "../../service/world/generate.js";
-import type { TaskProgress } from "../../service/world/present.js";
+import type { ServiceExtras, TaskProgress } from "../../service/world/present.js";
 import type { OwnModel } from "../models/models-file.js";
 import { bringInput, type OwnFile } from "./inputs.js";
 import type { JobChange, JobRecord, Journal } from "./journal.js";
@@ -56,8 +56,16 @@ export interface WorksParts {
   onError: (error: Error) => void;
 }
 
-const firstPollMs = 1_000;
+/**
+ * A job is asked for again after this share of the time that it has taken: a place that became free is filled a little late, and
+ * stays empty for so small a part of the time.
+ */
+const pollShare = 0.03;
+const pollMsMin = 1_000;
 const pollMsMax = 10_000;
+/** How many of the newest jobs are looked through for the times that they took, and how many of a model count. */
+const newestJobs = 2_000;
+const tookMost = 20;
 const pollTimeoutMs = 60_000;
 const retryMsMax = 60_000;
 /** How often a file that is not there is asked for before its address is made anew, or people are told. */
@@ -76,9 +84,12 @@ export class Works implements Workshop {
   private readonly unknown = new Set<string>();
   private readonly under = new Set<Promise<void>>();
   private watching = false;
+  /** By model: how long its last jobs took (ms). */
+  private readonly took = new Map<string, number[]>();
 
   constructor(private readonly parts: WorksParts) {
     setMaxListeners(0, this.closing.signal);
+    for (const { model, ms } of parts.journal.newest(newestJobs)) this.tookSo(model, ms);
   }
 
   /** The task as it is taken; 429 for its model alone if too many wait. */
@@ -87,7 +98,7 @@ export class Works implements Workshop {
     const line = own && this.lineOf(own.provider);
     if (own && line && line.waiting.size >= own.provider.waiting) {
       const message = `${line.waiting.size} jobs wait for ${model.key} already.`;
-      const seconds = Math.max(1, Math.ceil((line.usualMs() ?? 10_000) / line.concurrency / 1_000));
+      const seconds = Math.max(1, Math.ceil((this.usualMs(model.key) ?? 10_000) / line.concurrency / 1_000));
       const headers = { "Retry-After": String(seconds) };
       throw new ServiceRefusal(429, "RATE_LIMITED", message, headers, "json", { scope: "model" });
     }
@@ -122,19 +133,41 @@ export class Works implements Workshop {
   progress(task: TaskRecord): TaskProgress {
     const job = this.parts.journal.job(task.id);
     if (!job) return {};
-    const place = job.stage === "queued" ? this.lineOf(job.settings).place(task.id) : null;
+    const line = this.lineOf(job.settings);
+    const position = job.stage === "queued" ? line.position(task.id) : null;
+    const aheadMs = position === null ? null : line.aheadMs(position, (model) => this.usualMs(model));
     return {
       ...(job.note === null || job.stage === "decided" ? {} : { note: job.note }),
       ...(job.submittedAt === null ? {} : { started_at: new Date(job.submittedAt).toISOString() }),
-      ...(place === null
+      ...(position === null
         ? {}
-        : {
-            queue: {
-              position: place.position,
-              ...(place.aheadMs === null ? {} : { ahead_ms: place.aheadMs }),
-            },
-          }),
+        : { queue: { position, ...(aheadMs === null ? {} : { ahead_ms: aheadMs }) } }),
     };
+  }
+
+  /** What each provider of these models does at once, has to do already, and takes for a job. */
+  providersNow(models: readonly OwnModel[]): ServiceExtras["providers"] {
+    const usualMs = (model: string) => this.usualMs(model);
+    return [...new Set(models.map(({ provider }) => this.lineOf(provider)))].map((line) => {
+      const keys = models
+        .filter(({ provider }) => this.lineOf(provider) === line)
+        .map(({ listed }) => listed.key);
+      return {
+        at_once: line.concurrency,
+        ahead_ms: line.aheadMs(line.waiting.size, usualMs),
+        usual_ms: Object.fromEntries(keys.map((key) => [key, usualMs(key)])),
+      };
+    });
+  }
+
+  /** The median: one that ended while the service was not there seems to have taken as long as that. */
+  private usualMs(model: string): number | null {
+    const took = this.took.get(model)?.toSorted((a, b) => a - b);
+    return took?.[took.length >> 1] ?? null;
+  }
+
+  private tookSo(model: string, ms: number): void {
+    this.took.set(model, [...(this.took.get(model) ?? []), ms].slice(-tookMost));
   }
 
   /** One output, or the answer that says why it is not there. */
@@ -217,8 +250,14 @@ export class Works implements Workshop {
 
   private enqueue(job: JobRecord, first: boolean): void {
     const line = this.lineOf(job.settings);
-    if (job.stage === "queued") line.waiting.add(job.taskId);
-    line.add(() => this.safely(job.taskId, () => this.work(job.taskId)), first);
+    const { taskId, stage, model } = job;
+    if (stage === "queued") line.waiting.set(taskId, model.key);
+    const work = () => this.safely(taskId, () => this.work(taskId));
+    line.add(async () => {
+      line.begun.set(taskId, model.key);
+      await work();
+      line.begun.delete(taskId);
+    }, first);
   }
 
   /** One job, from where it is to the provider's word; it has a place at its provider. */
@@ -304,34 +343,61 @@ export class Works implements Workshop {
 
   private async taken({ taskId }: JobRecord, answer: Done | Accepted): Promise<JobRecord | undefined> {
     if (!("outputs" in answer)) {
-      await this.insist(taskId, { stage: "accepted", ref: answer.ref, resume: answer.resume });
+      const { ref, resume } = answer;
+      await this.insist(() => this.parts.journal.update(taskId, { stage: "accepted", ref, resume }));
       return this.parts.journal.job(taskId);
     }
     return this.made(taskId, answer);
   }
 
-  /** The provider has done it. Bytes are on disk before the journal says so. */
+  /** The provider has done it. What it answered in bytes is an output on disk before the journal says so. */
   private async made(taskId: string, { outputs, ref, cost }: Done): Promise<JobRecord | undefined> {
-    const folder = this.jobFolder(taskId);
+    const job = this.parts.journal.job(taskId);
+    if (!job) return undefined;
     const kept: JobOutput[] = [];
-    for (const [index, output] of outputs.entries()) {
-      if (!("bytes" in output)) kept.push(output);
-      else {
-        const raw = join(folder, `answer-${index + 1}`);
-        await mkdir(folder, { recursive: true });
-        const { writeFile } = await import("node:fs/promises");
-        await writeFile(raw, output.bytes, { flush: true });
-        kept.push({ path: raw });
+    const extensions: string[] = [];
+    try {
+      for (const [index, output] of outputs.entries()) {
+        if (!("bytes" in output)) kept.push(output);
+        else {
+          const place = this.placeOf(job, index + 1);
+          const extension = await bringOutput(output, place, this.closing.signal);
+          extensions.push(extension);
+          kept.push({ path: join(place.folder, `${place.number}.${extension}`) });
+        }
       }
+    } catch (error) {
+      if (error instanceof JobRefused) return this.fail(job, error);
+      throw error;
     }
-    await this.insist(taskId, {
-      stage: "made",
+    const change: JobChange = {
       outputs: kept,
-      note: null,
       ...(ref === undefined ? {} : { ref }),
       ...(cost === undefined ? {} : { cost }),
-    });
+    };
+    if (outputs.length > 0 && extensions.length === outputs.length)
+      return this.completed(job, extensions, change);
+    await this.insist(() => this.parts.journal.update(taskId, { ...change, stage: "made", note: null }));
     return this.parts.journal.job(taskId);
+  }
+
+  /** All its outputs are here. */
+  private async completed(
+    { taskId, model, submittedAt, queuedAt }: JobRecord,
+    extensions: string[],
+    change: JobChange,
+  ): Promise<undefined> {
+    const { journal, state } = this.parts;
+    const task = state.task(taskId);
+    if (!task) return undefined;
+    await this.insist(() => {
+      if (journal.job(taskId)?.stage === "decided") return;
+      state.commit([this.parts.decision(task, null, extensions)]);
+      journal.update(taskId, { ...change, stage: "decided", endedAt: this.now(), note: null });
+    });
+    this.tookSo(model.key, this.now() - (submittedAt ?? queuedAt));
+    await removeFolder(this.jobFolder(taskId));
+    return undefined;
   }
 
   /** A job that a person has found at its provider; unknown again, with the reason, if it cannot be asked for. */
@@ -361,7 +427,8 @@ export class Works implements Workshop {
     const line = this.lineOf(job.settings);
     const provider = this.providerOf(job.settings);
     let { resume } = job;
-    let waitMs = firstPollMs;
+    const submittedAt = job.submittedAt ?? this.now();
+    let waitMs = pollMsMin;
     let failures = 0;
     for (;;) {
       await line.pollTurn(waitMs);
@@ -379,13 +446,13 @@ export class Works implements Workshop {
         if (answer.resume !== undefined) resume = answer.resume;
         if (note !== (this.parts.journal.job(taskId)?.note ?? null) || answer.resume !== undefined)
           await this.update(taskId, { note, resume });
-        waitMs = answer.afterMs ?? Math.min(pollMsMax, waitMs * 1.3);
+        const age = this.now() - submittedAt;
+        waitMs = answer.afterMs ?? Math.min(pollMsMax, Math.max(pollMsMin, pollShare * age));
       } catch (error) {
         if (this.closing.signal.aborted) return undefined;
         if (error instanceof JobRefused) return this.fail(job, error);
         failures++;
-        waitMs =
-          error instanceof JobLater ? error.afterMs : Math.min(retryMsMax, firstPollMs * 2 ** failures);
+        waitMs = error instanceof JobLater ? error.afterMs : Math.min(retryMsMax, pollMsMin * 2 ** failures);
         if (failures === 3)
           await this.update(taskId, {
             note: `The provider cannot be asked at the moment (${(error as Error).message}).`,
@@ -415,7 +482,7 @@ export class Works implements Workshop {
 
   /** Asks the provider for a job by its id until it gives a certain answer. */
   private async lookFor(taskId: string, provider: Provider): Promise<void> {
-    let waitMs = firstPollMs;
+    let waitMs = pollMsMin;
     while (!this.closing.signal.aborted && this.isUnknown(taskId)) {
       try {
         const job = this.parts.journal.job(taskId);
@@ -469,28 +536,20 @@ export class Works implements Workshop {
 
   /** Brings the files of a job here, and decides its task. */
   private async bring(taskId: string): Promise<void> {
-    const { journal, state, clock, folder } = this.parts;
+    const { journal, state, clock } = this.parts;
     const task = state.task(taskId);
     let tries = 0;
-    let waitMs = firstPollMs;
+    let waitMs = pollMsMin;
     while (!this.closing.signal.aborted) {
       const job = journal.job(taskId);
       if (!job?.outputs || !task || job.stage !== "made") return;
       try {
         if (job.outputs.length === 0)
           throw new JobRefused("provider", "The provider's answer had no file in it.");
-        const into = join(folder, "outputs", taskId);
         const extensions: string[] = [];
-        for (const [index, output] of job.outputs.entries()) {
-          const place = { folder: into, number: index + 1, category: job.model.category };
-          extensions.push(await bringOutput(output, place, this.closing.signal));
-        }
-        await this.parts.commit(() => {
-          state.commit([this.parts.decision(task, null, extensions)]);
-          journal.update(taskId, { stage: "decided", endedAt: this.now(), note: null });
-        });
-        this.lineOf(job.settings).ended(this.now() - (job.submittedAt ?? job.queuedAt));
-        await removeFolder(this.jobFolder(taskId));
+        for (const [index, output] of job.outputs.entries())
+          extensions.push(await bringOutput(output, this.placeOf(job, index + 1), this.closing.signal));
+        await this.completed(job, extensions, {});
         return;
       } catch (error) {
         if (this.closing.signal.aborted) return;
@@ -550,8 +609,12 @@ export class Works implements Workshop {
   /** Everything that a provider needs, with the inputs on this disk. */
   private async ready(job: JobRecord, task: TaskRecord): Promise<ProviderJob> {
     const folder = this.jobFolder(job.taskId);
-    await removeFolder(folder);
-    await mkdir(folder, { recursive: true });
+    const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
+    if (!isNew) {
+      // Left by an earlier try.
+      await removeFolder(folder);
+      await mkdir(folder);
+    }
     const media: Partial<Record<MediaName, MediaFile>> = {};
     for (const field of mediaFields) {
       const address = task.input[field];
@@ -575,6 +638,10 @@ export class Works implements Workshop {
     return { id: job.taskId, model: job.model, prompt, params, media, folder: this.jobFolder(job.taskId) };
   }
 
+  private placeOf({ taskId, model: { category } }: JobRecord, number: number) {
+    return { folder: join(this.parts.folder, "outputs", taskId), number, category };
+  }
+
   private jobFolder(taskId: string): string {
     return join(this.parts.folder, "jobs", taskId);
   }
@@ -584,10 +651,10 @@ export class Works implements Workshop {
   }
 
   /** Puts on record what the provider has said: while the disk is full, until it is not. */
-  private async insist(taskId: string, change: JobChange): Promise<void> {
-    for (let waitMs = firstPollMs; ; waitMs = Math.min(retryMsMax, waitMs * 2)) {
+  private async insist(work: () => void): Promise<void> {
+    for (let waitMs = pollMsMin; ; waitMs = Math.min(retryMsMax, waitMs * 2)) {
       try {
-        await this.update(taskId, change);
+        await this.parts.commit(work);
         return;
       } catch (error) {
         if (this.closing.signal.aborted) throw error;

@@ -95,6 +95,15 @@ export interface ServiceExtras {
   inputs: boolean;
   cancel: boolean;
   queue: boolean;
+  /** Who does the jobs: the models of each provider share its places. */
+  providers: {
+    /** How many jobs are done at once. */
+    at_once: number;
+    /** How long what there is to do already will take; null before the first job has ended. */
+    ahead_ms: number | null;
+    /** By model: how long its jobs took lately; null before the first has ended. */
+    usual_ms: Record<string, number | null>;
+  }[];
   /** What a credit is worth, if the service says so. */
   credit?: { value: number; currency: string };
 }

@@ -14,7 +14,7 @@ export function foresee(jobs: readonly Job[], plan: PlanName, history: readonly 
     items.set(model, (items.get(model) ?? 0) + 1);
   }
   return forecastOf({
-    groups: [...items].map(([model, count]) => ({ items: count, pace: paces.of(model) })),
+    groups: [...items].map(([model, count]) => ({ model, items: count, pace: paces.of(model) })),
     open: 0,
     limits: planLimits[plan],
     plan,

@@ -98,6 +98,22 @@ describe("what goes first", () => {
     ]);
   });
 
+  test("with slots to spare a task is polled early, unless others wait behind it: then when it is sure to be done", () => {
+    const many = Array.from({ length: 9 }, (_, id) =>
+      task(id, { since: now - 11_000, turn: { isLast: false } }),
+    );
+    const last = many.map((one) => ({ ...one, turn: { isLast: true } }));
+    const polled = (tasks: OpenTask[], finished = 30) =>
+      duePolls(
+        view({ tasks, pace: () => ({ ...certainly(10_000), finished }), quota: quota(0, 0, [null, null]) }),
+      ).due;
+    expect(polled(last)).toHaveLength(9);
+    expect(polled(many)).toEqual([]);
+    expect(polled(many.map((one) => ({ ...one, since: now - 12_000 })))).toHaveLength(9);
+    // The first results show how long they take.
+    expect(polled(many, 2)).toHaveLength(9);
+  });
+
   test("no more submits than lanes, no more steps than free hands", () => {
     const decision = next(
       view({

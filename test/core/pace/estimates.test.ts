@@ -18,6 +18,28 @@ test("a model of a category that nobody knows is guessed at half a minute, and o
   expect(new DurationEstimates().of("never heard of")).toEqual(durationEstimateOf(priorOf(""), [], []));
 });
 
+test("what the service tells of a model counts as a few generations, and as a history", () => {
+  const told = [
+    {
+      atOnce: 1,
+      aheadMs: 0,
+      usualMs: new Map([
+        ["paint", 30_000],
+        ["animate", null],
+      ]),
+    },
+  ];
+  const estimates = new DurationEstimates(told);
+  estimates.register("paint", "paint", "image");
+  estimates.register("animate", "animate", "video");
+  expect(typical(estimates.of("paint"))).toBeCloseTo(30_000, 3);
+  expect(estimates.of("paint").finished).toBe(1);
+  expect(Math.round(typical(estimates.of("animate")))).toBe(120_000);
+  expect(estimates.of("animate").finished).toBe(0);
+  times(20, () => estimates.finished("paint", 0, 60_000));
+  expect(typical(estimates.of("paint"))).toBeGreaterThan(50_000);
+});
+
 describe("a group of a model", () => {
   function painted(): DurationEstimates {
     const estimates = new DurationEstimates();

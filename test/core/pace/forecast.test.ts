@@ -5,7 +5,7 @@ import { type DurationEstimate, durationEstimateOf, priorOf } from "../../../src
 
 const pace = (ms: number): DurationEstimate => ({ mean: Math.log(ms), spread: 0.2, finished: 30 });
 const outlook = (change: Partial<Outlook>): Outlook => ({
-  groups: [{ items: 400, pace: pace(10_000) }],
+  groups: [{ model: "m", items: 400, pace: pace(10_000) }],
   open: 0,
   limits: planLimits.Starter,
   plan: "Starter",
@@ -31,20 +31,20 @@ describe("what binds a run", () => {
   });
 
   test("the minute, with what of it is used already: a set that fits into the rest is quick, another waits", () => {
-    const ten = { groups: [{ items: 10, pace: pace(1_000) }] };
+    const ten = { groups: [{ model: "m", items: 10, pace: pace(1_000) }] };
     expect(forecastOf(outlook(ten)).ms).toBeLessThan(10_000);
     expect(forecastOf(outlook({ ...ten, usedNow: 28 })).ms).toBeGreaterThan(30_000);
   });
 
   test("the generation itself, where few take long; a larger plan changes nothing", () => {
-    const found = forecastOf(outlook({ groups: [{ items: 5, pace: pace(180_000) }] }), larger);
+    const found = forecastOf(outlook({ groups: [{ model: "m", items: 5, pace: pace(180_000) }] }), larger);
     expect(found).toMatchObject({ binds: "generation", larger: null });
     expect(minutes(found.ms)).toBeGreaterThan(3);
     expect(minutes(found.ms)).toBeLessThan(5);
   });
 
   test("on an unlimited plan the submits in flight at once: as the user has set them, or by plan", () => {
-    const many = { groups: [{ items: 8_000, pace: pace(1_000) }], limits: planLimits.Enterprise };
+    const many = { groups: [{ model: "m", items: 8_000, pace: pace(1_000) }], limits: planLimits.Enterprise };
     const ms = (change: Partial<Outlook>) =>
       forecastOf(outlook({ ...many, plan: "Enterprise", ...change })).ms;
     const answers = (lanes: number) => (8_000 * 700) / lanes;
@@ -55,7 +55,7 @@ describe("what binds a run", () => {
   });
 
   test("the longest chain, whose generations follow each other", () => {
-    const few = { groups: [{ items: 3, pace: pace(60_000) }] };
+    const few = { groups: [{ model: "m", items: 3, pace: pace(60_000) }] };
     expect(minutes(forecastOf(outlook({ ...few, chainMs: 180_000 })).ms)).toBe(3);
     expect(forecastOf(outlook({ chainMs: 180_000 })).ms).toBe(forecastOf(outlook({})).ms);
   });
@@ -63,7 +63,9 @@ describe("what binds a run", () => {
   test("the day, with what of it is used already", () => {
     expect(forecastOf(outlook({ usedToday: 100 })).binds).toBe("minute");
     expect(forecastOf(outlook({ usedToday: 300 }))).toMatchObject({ binds: "day", ms: 86_400_000 });
-    expect(forecastOf(outlook({ groups: [{ items: 1_200, pace: pace(1_000) }] })).ms).toBe(2 * 86_400_000);
+    expect(forecastOf(outlook({ groups: [{ model: "m", items: 1_200, pace: pace(1_000) }] })).ms).toBe(
+      2 * 86_400_000,
+    );
   });
 
   test("the credits, where they do not reach for all", () => {
@@ -79,7 +81,7 @@ test("tasks at the service need their polls, and no items need no requests", () 
 test("models without a history do not make a run look long: what is not known of a model is the same for all its items", () => {
   const unseen = durationEstimateOf(priorOf("image"), [], []);
   const pro = { limits: planLimits.Pro, plan: "Pro" };
-  const found = forecastOf(outlook({ groups: [{ items: 60, pace: unseen }], ...pro }));
+  const found = forecastOf(outlook({ groups: [{ model: "m", items: 60, pace: unseen }], ...pro }));
   // Its 122 requests need two whole minutes, and the models no more than that.
   expect(found.ms).toBeLessThan(2.1 * 60_000);
 });
@@ -87,7 +89,7 @@ test("models without a history do not make a run look long: what is not known of
 describe("the requests of a small set", () => {
   const unseen = durationEstimateOf(priorOf("image"), [], []);
   const each = (items: number, change: Partial<Outlook> = {}) =>
-    forecastOf(outlook({ groups: [{ items, pace: unseen }], ...change })).requests / items;
+    forecastOf(outlook({ groups: [{ model: "m", items, pace: unseen }], ...change })).requests / items;
   const pro = { limits: planLimits.Pro, plan: "Pro" };
 
   test("are more for each item while slots are free for early polls, and fewer when many share them", () => {
@@ -99,15 +101,15 @@ describe("the requests of a small set", () => {
 
   test("are more on a plan with more of them, and have no part in how long it takes", () => {
     expect(each(20, pro)).toBeGreaterThan(1.3 * each(20));
-    const known = forecastOf(outlook({ groups: [{ items: 14, pace: pace(10_000) }] }));
+    const known = forecastOf(outlook({ groups: [{ model: "m", items: 14, pace: pace(10_000) }] }));
     expect(known).toMatchObject({ binds: "generation" });
     expect(known.ms).toBeLessThan(30_000);
   });
 
   test("are those of each of its models", () => {
     const groups = [
-      { items: 3, pace: unseen },
-      { items: 3, pace: pace(60_000) },
+      { model: "m", items: 3, pace: unseen },
+      { model: "m", items: 3, pace: pace(60_000) },
     ];
     const { requests } = forecastOf(outlook({ groups }));
     expect(requests).toBeGreaterThan(2.03 * 6 + 1);
@@ -117,10 +119,13 @@ describe("the requests of a small set", () => {
 
 describe("the time of a run", () => {
   const seconds = (change: Partial<Outlook>) => forecastOf(outlook(change)).ms / 1_000;
-  const long = (items: number) => ({ groups: [{ items, pace: pace(300_000) }] });
+  const long = (items: number) => ({ groups: [{ model: "m", items, pace: pace(300_000) }] });
 
   test("of one item is that of its submit, its generation and its answers", () => {
-    expect(seconds({ groups: [{ items: 1, pace: pace(10_000) }] })).toBeCloseTo(0.7 + 10 + 0.7, 3);
+    expect(seconds({ groups: [{ model: "m", items: 1, pace: pace(10_000) }] })).toBeCloseTo(
+      0.7 + 10 + 0.7,
+      3,
+    );
   });
 
   test("grows by a minute where one submit more has to wait for the next minute", () => {
@@ -139,7 +144,7 @@ describe("the time of a run", () => {
 
   test("is whole minutes, however few requests the last one has", () => {
     const of = (items: number) => {
-      const groups = [{ items, pace: pace(1_000) }];
+      const groups = [{ model: "m", items, pace: pace(1_000) }];
       return seconds({ groups, limits: planLimits.Pro, plan: "Pro" });
     };
     // 82 requests at 60 a minute: the last 22 leave a minute after the first ones were answered.
@@ -154,8 +159,8 @@ describe("the time of a run", () => {
 
   test("counts the longest generations first, in whatever order the manifest has them", () => {
     const groups = [
-      { items: 60, pace: pace(1_000) },
-      { items: 1, pace: pace(200_000) },
+      { model: "m", items: 60, pace: pace(1_000) },
+      { model: "m", items: 1, pace: pace(200_000) },
     ];
     expect(seconds({ groups })).toBe(seconds({ groups: groups.toReversed() }));
     // 124 requests: the last three leave in the fifth minute.
@@ -165,7 +170,7 @@ describe("the time of a run", () => {
   test("is that of the longest generation, where a used-up day is over sooner", () => {
     const found = forecastOf(
       outlook({
-        groups: [{ items: 1, pace: pace(30 * 3_600_000) }],
+        groups: [{ model: "m", items: 1, pace: pace(30 * 3_600_000) }],
         usedToday: planLimits.Starter.perDay ?? 0,
       }),
     );
@@ -181,4 +186,48 @@ describe("the time of a run", () => {
 
 test("tasks at the service need their polls beside the requests of new items", () => {
   expect(forecastOf(outlook({ open: 10 })).requests).toBe(Math.ceil(2.03 * 400 + 1.03 * 10));
+});
+
+describe("a provider that does so many jobs at once", () => {
+  const enterprise = { plan: "Enterprise", limits: planLimits.Enterprise };
+  const exactly = (ms: number) => ({ ...pace(ms), spread: 0 });
+  const provider = (atOnce: number, aheadMs: number | null, ...models: string[]) => ({
+    atOnce,
+    aheadMs,
+    usualMs: new Map(models.map((model) => [model, null])),
+  });
+  const night = { ...enterprise, groups: [{ model: "m", items: 1_200, pace: exactly(30_000) }] };
+
+  test("needs as many rounds as its places, after what it has to do already", () => {
+    const ms = (...providers: Outlook["providers"] & object) =>
+      forecastOf(outlook({ ...night, providers })).ms;
+    expect(ms(provider(1, 0, "m"))).toBe(36_000_000);
+    expect(ms(provider(3, null, "m"))).toBe(12_000_000);
+    expect(ms(provider(7, 60_000, "m"))).toBe(172 * 30_000 + 60_000);
+    expect(forecastOf(outlook({ ...night, providers: [provider(3, 0, "m")] })).binds).toBe("provider");
+  });
+
+  test("shares them among its models, and does nothing of the others", () => {
+    const groups = [
+      { model: "m", items: 10, pace: exactly(30_000) },
+      { model: "n", items: 10, pace: exactly(90_000) },
+      { model: "o", items: 10, pace: exactly(1_000) },
+    ];
+    const found = forecastOf(outlook({ ...enterprise, groups, providers: [provider(2, 0, "m", "n")] }));
+    expect(found.ms).toBe(600_000);
+    const others = forecastOf(outlook({ ...night, providers: [provider(1, 3_600_000, "n")] }));
+    expect(others).toMatchObject({ binds: "generation" });
+    expect(others.ms).toBeLessThan(120_000);
+  });
+
+  test("an average job takes longer than the median if a few take far longer", () => {
+    const groups = [{ model: "m", items: 1_000, pace: { ...pace(30_000), spread: 0.4 } }];
+    const { ms } = forecastOf(outlook({ ...enterprise, groups, providers: [provider(1, 0, "m")] }));
+    expect(ms / 30_000_000).toBeCloseTo(Math.exp(0.08), 3);
+  });
+
+  test("does not bind where the requests of the account are fewer", () => {
+    const { binds } = forecastOf(outlook({ providers: [provider(100, 0, "m")] }));
+    expect(binds).toBe("minute");
+  });
 });

@@ -52,6 +52,11 @@ describe("when a poll is due", () => {
   });
 });
 
+test("a task whose turn is to come is polled when it should be done", () => {
+  const waiting = task({ since: now + 3_600_000, nextAt: now + 100_000, turn: { isLast: false } });
+  expect(pollAt(waiting, pace, 0.5, now).at).toBeCloseTo(now + 3_630_000, -2);
+});
+
 test("after ten minutes a task is overdue, also where the clock was set back", () => {
   expect(windowPassed(10 * minute - 1)).toBe(false);
   expect(windowPassed(10 * minute)).toBe(true);
