@@ -20,9 +20,8 @@ const bytes = (place: Place, name: string) =>
 
 test("a retake with other params or another prompt asks for those, and the export says what was made", async () => {
   const place = await made();
-  const redone = await run(place, [
-    ...["redo", "cup", "--param", "seed=3", "--param", "aspect_ratio=16:9", "--sandbox", "--yes"],
-  ]);
+  const words = "redo cup --param seed=3 --param aspect_ratio=16:9 --sandbox --yes";
+  const redone = await run(place, words.split(" "));
   expect(redone.code, redone.stderr).toBe(0);
   const worded = await run(place, [
     "redo",
