@@ -77,13 +77,14 @@ export class MoneyRules implements Rule {
     const earlier = this.posts.get(item) ?? [];
     // Where the service knows it by its key, it is the same request again.
     if (this.scenario.repeats && earlier.some(({ repeatKey }) => repeatKey === trip.repeatKey)) return;
-    this.checkIntent(trip, item);
+    const { runId } = this.checkIntent(trip, item);
     for (const post of earlier) {
       if (!this.excused.has(post)) this.checkExcused(post, item);
       this.excused.add(post);
     }
     this.checkLanes(trip);
-    this.runs.set(trip, this.workspaces[trip.sender.workspace]?.jobs[trip.sender.job]?.run?.id ?? 0);
+    // One that an earlier process intended, and that is sent for the first time by a repeat, is in the books of its own run.
+    this.runs.set(trip, runId);
     this.checkCap(trip, item);
     this.posts.set(item, [...earlier, trip]);
     this.failedForFree.delete(item);
@@ -136,7 +137,7 @@ export class MoneyRules implements Rule {
   }
 
   /** P1: the intent is committed in the workspace and durable in the receipts. */
-  private checkIntent(trip: Trip, item: string): void {
+  private checkIntent(trip: Trip, item: string): Attempt {
     const { workspace } = trip.sender;
     const id = numberOf(this.workspaces[workspace] as Workspace, item);
     const attempt = this.intents.get(`${workspace} ${id}`);
@@ -145,6 +146,7 @@ export class MoneyRules implements Rule {
     if (!this.receipts.has(`${jobOf(item)} k1:${rowOf(item)} ${attempt.number}`)) {
       throw new Violation("P1", `a POST for ${item} left without a durable line in the receipts`);
     }
+    return attempt;
   }
 
   /**
