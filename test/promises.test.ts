@@ -29,16 +29,18 @@ test.each([...proofs.keys()].filter((name) => /^P\d+$/.test(name)))("%s has a te
 });
 
 test("every rule of the simulation stands at the promise that it names", () => {
-  for (const name of readdirSync("test/sim").filter((file) => file.endsWith(".ts"))) {
-    const text = readFileSync(`test/sim/${name}`, "utf8");
-    for (const [, promise = ""] of text.matchAll(/new Violation\(\s*"(P\d+)"/g))
-      expect(linked(promise), promise).toContain(`test/sim/${name}`);
-  }
+  const folders = ["test/sim", "test/sim/served"];
+  const paths = folders.flatMap((folder) => readdirSync(folder).map((name) => `${folder}/${name}`));
+  for (const path of paths.filter((file) => file.endsWith(".ts")))
+    for (const [, promise = ""] of readFileSync(path, "utf8").matchAll(/new Violation\(\s*"(P\d+)"/g))
+      expect(linked(promise), promise).toContain(path);
 });
 
 test("every broken runner stands at a promise, once", () => {
   const named = [...proofs.values()].flatMap((files) =>
-    [...files].filter(([file]) => /^test\/sim\/(fleet\/)?mutants/.test(file)).flatMap(([, titles]) => titles),
+    [...files]
+      .filter(([file]) => /^test\/sim\/((fleet|served)\/)?mutants/.test(file))
+      .flatMap(([, titles]) => titles),
   );
   expect(named.toSorted()).toEqual(
     allMutants()

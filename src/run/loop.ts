@@ -84,13 +84,15 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   const turns = new Turns(clock, () => service.announced().providers);
   const { id, options } = session.settings.run;
   await recover(session.ports, id);
+  // It says which requests may be repeated, and get no verdict.
+  const loop = new Loop(session, control, { paces, turns });
   await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
   await session.ports.store.publishAgain(id);
   await session.ports.store.canaries(id, options.canary === true);
   await recall(session, paces, turns);
   await session.chains.begin();
-  await new Loop(session, control, { paces, turns }).go();
+  await loop.go();
 }
 
 class Loop {
@@ -114,6 +116,8 @@ class Loop {
   private open: Due["tasks"] = [];
   /** In its first turn a run only collects what is paid for. Then it settles unanswered requests. It buys last. */
   private isFirstTurn = true;
+  /** An unanswered request may yet get its answer by being repeated. */
+  private awaitsRepeats = false;
   private savedRequests: { number: number; at: number };
 
   constructor(
@@ -153,6 +157,7 @@ class Loop {
     const { gate, bell } = this;
     const onInterrupt = () => bell.ring();
     this.control.interrupt.addEventListener("abort", onInterrupt);
+    this.awaitsRepeats = gate.settling.awaitsRepeats;
     try {
       while (this.crash === undefined) {
         const turnAt = await this.beginTurn();
@@ -190,15 +195,17 @@ class Loop {
     const turnAt = this.session.ports.clock.now();
     await control.attend?.(new Set(busy.keys()));
     await gate.readBalance();
-    if (!this.isFirstTurn && !(await this.repeatUnknowns()))
-      await gate.settleUnknowns(this.count("submit") > 0);
+    if (!this.isFirstTurn) {
+      this.awaitsRepeats = await this.repeatUnknowns();
+      if (!this.awaitsRepeats) await gate.settleUnknowns(this.count("submit") > 0);
+    }
     return turnAt;
   }
 
   /** Sends unanswered requests again, if the service gives them the same task. Returns whether an answer may still come so. */
   private async repeatUnknowns(): Promise<boolean> {
     const { gate, repeats } = this;
-    if (gate.settling.unsettled === 0) return false;
+    if (gate.settling.unsettled === 0 && !gate.settling.awaitsRepeats) return false;
     const isSilent = gate.reach.silentUntil > this.session.ports.clock.now();
     if (isSilent || !isOpen("poll", gate.stops)) return false;
     const { isWaiting, isNews } = await repeats.step();
@@ -252,7 +259,7 @@ class Loop {
       committed,
       cap,
       modelBudgets,
-      awaitsSettling: !gate.stopped("unread") && gate.settling.keepsOpen(quota, now),
+      awaitsSettling: !gate.stopped("unread") && (this.awaitsRepeats || gate.settling.keepsOpen(quota, now)),
     };
   }
 

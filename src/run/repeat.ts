@@ -2,12 +2,12 @@ import { backoffMs, knowsStill } from "../core/again.js";
 import { priceGroup } from "../core/identity.js";
 import type { LaneAnswer } from "../core/pace/lanes.js";
 import type { Attempt } from "../core/ports/attempt.js";
-import type { Item } from "../core/ports/store.js";
+import type { Item, Run } from "../core/ports/store.js";
 import { isOpen } from "../core/stop.js";
 import { adoptAnswer, conclusionOf } from "./conclude.js";
 import type { Session } from "./ports.js";
 import { repeatKey } from "./repeat-key.js";
-import { bodyHash, learnPrice, report, signOf, writeReceipt } from "./submit.js";
+import { bodyHash, learnPrice, report, requestBody, signOf, writeReceipt } from "./submit.js";
 import type { Debt } from "./waiting.js";
 
 /** How often a request is repeated before the key's counters have to settle it. */
@@ -19,15 +19,18 @@ const repeatsMax = 12;
  * key's counters, as with every other service.
  */
 export class Repeats {
-  /** By item: how often it was tried, and when it is tried next (monotonic ms). */
-  private readonly tries = new Map<number, { count: number; nextAt: number }>();
+  /** By item: how often in a row it was tried, how often it may have arrived, and when it is tried next (monotonic ms). */
+  private readonly tries = new Map<number, { count: number; sent: number; nextAt: number }>();
 
   constructor(
     private readonly session: Session,
     private readonly debt: () => Debt,
     /** Told how the service does. */
     private readonly answered: (answer: LaneAnswer) => void,
-  ) {}
+  ) {
+    session.gate.settling.mayRepeat = async (item, attempt) =>
+      this.mayBuyLater && (await this.mayRepeat(item, attempt)) === "yes";
+  }
 
   /**
    * Repeats what is due. `isWaiting`: more answers may come this way, so that the counters can wait. `isNews`: the spend log is to
@@ -45,7 +48,7 @@ export class Repeats {
       const attempt = item.state === "unknown" ? await store.attempt(id) : null;
       const may = attempt && (await this.mayRepeat(item, attempt));
       const done = attempt && may === "yes" ? await this.repeated(item, attempt) : null;
-      isNews ||= done === "answered" || done === "judged" || may === "judged";
+      isNews ||= done === "answered" || done === "judged" || done === "given up" || may === "judged";
       isWaiting ||= done === "waits";
     }
     return { isWaiting, isNews };
@@ -56,10 +59,16 @@ export class Repeats {
     return ports.service.announced().repeatsMs > 0 && isOpen("submit", gate.stops);
   }
 
+  /** Now, or when the service can be asked anything again. Where only buying has ended, the counters have to do. */
+  private get mayBuyLater(): boolean {
+    const { ports, gate } = this.session;
+    return this.mayBuy || (ports.service.announced().repeatsMs > 0 && !isOpen("poll", gate.stops));
+  }
+
   /** When the next one is due (UTC ms); null if none is. */
   get wakeAt(): number | null {
     const { clock } = this.session.ports;
-    const open = [...this.tries.values()].filter(({ count }) => count < repeatsMax);
+    const open = [...this.tries.values()].filter(({ sent }) => sent < repeatsMax);
     const next = Math.min(...open.map(({ nextAt }) => nextAt));
     return Number.isFinite(next) ? clock.now() + Math.max(0, next - clock.monotonic()) : null;
   }
@@ -67,12 +76,13 @@ export class Repeats {
   private async mayRepeat(item: Item, attempt: Attempt): Promise<"yes" | "no" | "judged"> {
     const { service, spendLog } = this.session.ports;
     const isKnown = knowsStill(service.announced().repeatsMs, attempt.sentAt, service.time.now);
-    const isTired = (this.tries.get(item.id)?.count ?? 0) >= repeatsMax;
+    const isTired = (this.tries.get(item.id)?.sent ?? 0) >= repeatsMax;
     const entry = attempt.spendLogId === null ? null : await spendLog.entry(attempt.spendLogId);
     const { settings, gate } = this.session;
     const isDear = gate.prices.isBelow({ group: priceGroup(item), price: item.price });
     const isOurs = item.runId === settings.run.id && entry?.ownKey === true;
-    if (entry && entry.verdict !== null) return "judged";
+    // What is proven not charged is bought anew. Where it was charged, or may have been, only the task is missing.
+    if (entry?.verdict === "not_charged") return "judged";
     if (isOurs && !isDear && isKnown && !isTired && attempt.outcome === "unanswered") return "yes";
     if (!isTired) this.tries.delete(item.id);
     return "no";
@@ -85,15 +95,25 @@ export class Repeats {
     const { ports, chains, gate } = this.session;
     const { accounts, accountId, fingerprint, lanes, service, receipts, spendLog, store, clock } = ports;
     const entry = attempt.spendLogId;
-    const { count, nextAt } = this.tries.get(item.id) ?? { count: 0, nextAt: clock.monotonic() };
+    const { count, sent, nextAt } = this.tries.get(item.id) ?? {
+      count: 0,
+      sent: 0,
+      nextAt: clock.monotonic(),
+    };
     if (clock.monotonic() < nextAt) return "waits";
     const run = await store.run(attempt.runId);
-    const body = run && (await receipts.requestOf(run, item, attempt));
+    const recorded = run && (await receipts.requestOf(run, item, attempt));
+    // A process that ended before it wrote its receipt has left the body in the row alone.
+    const body = recorded ?? requestBody(item);
     // Without the very same body it would be another request.
-    const isSame = body !== null && bodyHash(body) === attempt.bodySha256;
-    if (!run || !body || !isSame || !(await chains.canSendAgain(item, JSON.parse(body)))) {
-      this.tries.set(item.id, { count: repeatsMax, nextAt });
+    const isSame = bodyHash(body) === attempt.bodySha256;
+    if (!run || !isSame || !(await chains.canSendAgain(item, JSON.parse(body)))) {
+      this.tries.set(item.id, { count, sent: repeatsMax, nextAt });
       return "given up";
+    }
+    if (recorded === null && !(await this.record(run, item, attempt, body))) {
+      this.tries.set(item.id, { count: count + 1, sent, nextAt: clock.monotonic() + backoffMs(count + 1) });
+      return "waits";
     }
     const caller = { accountId, fingerprint };
     const lane = lanes.take();
@@ -134,10 +154,25 @@ export class Repeats {
       // Whatever the answer says of this try, an earlier one may still arrive.
       await spendLog.answered(entry, { outcome: "unknown", completeError: false });
       gate.settling.lostAgain();
-      this.tries.set(item.id, { count: count + 1, nextAt: clock.monotonic() + backoffMs(count + 1) });
-      return "waits";
+      // A service that was not reached has not been asked.
+      const asked = sent + (outcome.kind === "not_sent" ? 0 : 1);
+      const nextTryAt = clock.monotonic() + backoffMs(count + 1);
+      this.tries.set(item.id, { count: count + 1, sent: asked, nextAt: nextTryAt });
+      return asked < repeatsMax ? "waits" : "given up";
     } finally {
       lane.release();
     }
+  }
+
+  /** Writes the intent that is not in the receipts yet. Returns whether the disk has taken it. */
+  private record(run: Run, item: Item, attempt: Attempt, body: string): Promise<boolean> {
+    const { ports, gate } = this.session;
+    return ports.receipts.intent(run, item, attempt, body).then(
+      () => true,
+      (error: Error) => {
+        gate.receiptWritten(error);
+        return false;
+      },
+    );
   }
 }

@@ -56,9 +56,7 @@ export async function campaign({ first, count, msMax, ...workload }: CampaignOpt
     const scenario = await shrink(drawn(seed, workload), promise);
     broken.push({ promise, message, scenario });
   }
-  const { lines, missing } = workload.isFleet
-    ? { lines: fleetLines(sum), missing: [] }
-    : coverage(sum.faults, sum.reached);
+  const { lines, missing } = coverageOf(sum, workload);
   const seeds = failures.map(({ seed }) => seed).join(", ");
   return {
     broken,
@@ -70,6 +68,25 @@ export async function campaign({ first, count, msMax, ...workload }: CampaignOpt
       `${failures.length} violations${failures.length > 0 ? `: seeds ${seeds}` : ""}`,
     ],
   };
+}
+
+function coverageOf(sum: Tally, { isFleet, isServed }: Drawn): ReturnType<typeof coverage> {
+  if (isFleet) return { lines: fleetLines(sum), missing: [] };
+  if (isServed) return { lines: servedLines(sum), missing: [] };
+  return coverage(sum.faults, sum.reached);
+}
+
+/** What happened to the service of a models file and at its providers. */
+function servedLines({ served, failures }: Tally): string[] {
+  const { paidRequests, repliesLost, held } = served;
+  const twice = failures.filter(({ promise }) => promise === "P2").length;
+  return [
+    `${served.serviceCrashes} times the service and ${served.commandCrashes} times the command ended`,
+    `${served.executions} executions that cost money, ${served.programs} of programs; ${served.answersLost} answers of providers lost`,
+    `${served.unknown} times a job was in doubt, ${served.settled} of them ended by a person, ` +
+      `who allowed ${served.allowed} executions beside an earlier one`,
+    `${repliesLost} of ${paidRequests} answers to paid requests lost: ${held} items held, ${twice} executed twice`,
+  ];
 }
 
 /** What happened to the hosts of a fleet. */

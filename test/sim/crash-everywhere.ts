@@ -1,5 +1,6 @@
 import type { Take } from "./chains.js";
 import type { PlannedFault, Scenario } from "./scenario.js";
+import { servedCalm, servedLossy } from "./served/workload.js";
 import { simulate } from "./simulate.js";
 import { scenarioOf } from "./workload.js";
 
@@ -99,7 +100,15 @@ export function published(seed = 3): Scenario {
 }
 
 /** The runs that are crashed everywhere, by name. */
-export const crashed = { calm, crowded, chained, asked, published };
+export const crashed = {
+  calm,
+  crowded,
+  chained,
+  asked,
+  published,
+  served: servedCalm,
+  lossy: servedLossy,
+};
 
 export interface Crashes {
   runs: number;

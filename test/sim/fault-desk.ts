@@ -1,5 +1,15 @@
 import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
-import type { CallFault, Crash, Event, FleetEvent, Look, PlannedFault, WayFault } from "./scenario.js";
+import type {
+  CallFault,
+  Crash,
+  Event,
+  FleetEvent,
+  Look,
+  PlannedFault,
+  UpstreamFault,
+  UpstreamStep,
+  WayFault,
+} from "./scenario.js";
 import type { Trip } from "./watch.js";
 
 /** Hands out the faults of a plan, each when its time has come, and reports each that really happens. */
@@ -38,6 +48,13 @@ export class FaultDesk {
     const planned = this.byPlace.get(`download ${nth}`);
     if (planned?.at !== "download") return null;
     this.happens(planned, { taskId });
+    return planned.fault;
+  }
+
+  ofUpstream(step: UpstreamStep, nth: number): UpstreamFault | null {
+    const planned = this.byPlace.get(`upstream ${step} ${nth}`);
+    if (planned?.at !== "upstream") return null;
+    this.happens(planned, {});
     return planned.fault;
   }
 
@@ -106,6 +123,7 @@ function placeOf(planned: PlannedFault): string | null {
     return look === undefined ? `request ${endpoint} ${nth}` : `request ${endpoint} ${look} ${nth}`;
   }
   if (planned.at === "download") return `download ${planned.nth}`;
+  if (planned.at === "upstream") return `upstream ${planned.step} ${planned.nth}`;
   if (planned.at === "call") return `call ${planned.call} ${planned.nth}`;
   return planned.at === "effect" ? `effect ${planned.effect} ${planned.nth}` : null;
 }

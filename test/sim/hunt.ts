@@ -10,16 +10,17 @@ export interface Catch {
   message: string;
 }
 
-/** Seeds that are tried before a mutant counts as escaped; runs of a fleet are longer. */
+/** Seeds that are tried before a mutant counts as escaped; runs of a fleet, and with a served models file, are longer. */
 const seedsMax = 600;
 const fleetSeedsMax = 150;
 
 /** Runs a mutant until it breaks a promise that the real runner keeps in the same scenario. */
 async function hunt(mutant: Mutant, first = 1): Promise<Catch> {
-  const most = mutant.isFleet ? fleetSeedsMax : seedsMax;
+  const { isFleet = false, isServed = false } = mutant;
+  const most = isFleet || isServed ? fleetSeedsMax : seedsMax;
   let runs = 0;
   for (let seed = first; runs < most; seed++) {
-    const whole = drawn(seed, { days: 1, isFleet: mutant.isFleet ?? false });
+    const whole = drawn(seed, { days: 1, isFleet, isServed });
     const scenario = mutant.stage?.(whole) ?? whole;
     if (mutant.matters?.(scenario) === false) continue;
     runs++;
@@ -38,8 +39,9 @@ export async function huntNamed(name: string, first = 1): Promise<Catch> {
 }
 
 /**
- * The mutants that each check of a change hunts, of one machine and of a fleet, from the seed on that catches them. If a
+ * The mutants that each check of a change hunts, of one machine, of a fleet and of a served models file, from the seed on that catches them. If a
  * hunt takes long, other code has made another seed the first: name that one.
  */
 export const canary = { name: "sends again after a reset", first: 14 };
 export const fleetCanary = { name: "believes a worker whose lease has ended", first: 145 };
+export const servedCanary = { name: "tells of a job in doubt that it has failed", first: 1 };

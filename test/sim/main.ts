@@ -3,7 +3,8 @@ import { parseArgs } from "node:util";
 import { campaign } from "./campaign.js";
 import { type Crashes, type crashed, places } from "./crash-everywhere.js";
 import { spread } from "./crew.js";
-import { type Catch, canary, fleetCanary } from "./hunt.js";
+import type { Drawn } from "./drawn.js";
+import { type Catch, canary, fleetCanary, servedCanary } from "./hunt.js";
 import { allMutants } from "./mutants.js";
 import { loadRegressions, saveRegression } from "./regressions.js";
 
@@ -15,10 +16,11 @@ import { loadRegressions, saveRegression } from "./regressions.js";
  *                       --dense: what few runs have is in a third of them
  *                       --crowd: all have an unlimited plan and sixteen lanes, whose transactions share commits
  *   --fleet             the runs, or the mutants, are of several hosts that share a workspace
+ *   --served            the runs, the crashes or the mutants are with the service of a models file at the other end
  *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --regressions       everything that once broke a promise
- *   --short             for each check of a change: 15 seeds and 5 of fleets, one crash in sixteen of the six-item run, some of the others,
+ *   --short             for each check of a change: 15 seeds, 5 of fleets and 10 with a served models file, one crash in sixteen of the six-item run, some of the others,
  *                       all regressions and a mutant of each
  */
 const { values } = parseArgs({
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     dense: { type: "boolean", default: false },
     crowd: { type: "boolean", default: false },
     fleet: { type: "boolean", default: false },
+    served: { type: "boolean", default: false },
     mutants: { type: "boolean", default: false },
     "crash-everywhere": { type: "boolean", default: false },
     regressions: { type: "boolean", default: false },
@@ -41,17 +44,22 @@ const regressions = join("test", "sim", "regressions");
 /** In the short form the run of six items and the longer ones are crashed at each effect of these numbers and their multiples. */
 const calmEvery = 16;
 const crashedEvery = 240;
+const servedEvery = 60;
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Seeds of the short form: the same on every machine, however fast. */
 const shortSeeds = 15;
 const shortFleets = 5;
+const shortServed = 10;
 
-async function seeds(count: number, isFleet: boolean): Promise<boolean> {
+type Kind = Pick<Drawn, "isFleet" | "isServed">;
+const kind: Kind = { isFleet: values.fleet, isServed: values.served };
+
+async function seeds(count: number, kind: Kind): Promise<boolean> {
   const first = Number(values.seed);
   const minutes = Number(values.minutes ?? Number.POSITIVE_INFINITY);
   const msMax = minutes * 60_000;
-  const workload = { days: Number(values.days), isDense: values.dense, isCrowd: values.crowd, isFleet };
+  const workload = { days: Number(values.days), isDense: values.dense, isCrowd: values.crowd, ...kind };
   const { broken, missing, lines } = await campaign({ first, count, msMax, ...workload });
   console.log(lines.join("\n"));
   for (const regression of broken) {
@@ -112,15 +120,21 @@ async function mutants(asks: readonly { name: string; first?: number }[]): Promi
 
 const verdicts: boolean[] = [];
 if (values.seeds !== undefined || values.short)
-  verdicts.push(await seeds(Number(values.seeds ?? shortSeeds), values.fleet));
-if (values.short) verdicts.push(await seeds(shortFleets, true));
-if (values["crash-everywhere"] || values.short)
+  verdicts.push(await seeds(Number(values.seeds ?? shortSeeds), kind));
+if (values.short) verdicts.push(await seeds(shortFleets, { isFleet: true, isServed: false }));
+if (values.short) verdicts.push(await seeds(shortServed, { isFleet: false, isServed: true }));
+const ofServed = ["served", "lossy"] as const;
+const others = ["crowded", "chained", "asked", "published"] as const;
+if (values.short || (values["crash-everywhere"] && !values.served)) {
   verdicts.push(await crashes("calm", values.short ? calmEvery : 1));
-if (values["crash-everywhere"] || values.short)
-  for (const run of ["crowded", "chained", "asked", "published"] as const)
-    verdicts.push(await crashes(run, values.short ? crashedEvery : 1));
+  for (const run of others) verdicts.push(await crashes(run, values.short ? crashedEvery : 1));
+}
+if (values.short || (values["crash-everywhere"] && values.served))
+  for (const run of ofServed) verdicts.push(await crashes(run, values.short ? servedEvery : 1));
 if (values.regressions || values.short) verdicts.push(await oldViolations());
-const wanted = allMutants().filter(({ isFleet = false }) => isFleet || !values.fleet);
+const wanted = allMutants().filter(
+  ({ isFleet = false, isServed = false }) => (isFleet || !values.fleet) && (isServed || !values.served),
+);
 if (values.mutants) verdicts.push(await mutants(wanted.map(({ name }) => ({ name }))));
-else if (values.short) verdicts.push(await mutants([canary, fleetCanary]));
+else if (values.short) verdicts.push(await mutants([canary, fleetCanary, servedCanary]));
 process.exitCode = verdicts.every((isGood) => isGood) ? 0 : 1;

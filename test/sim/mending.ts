@@ -4,12 +4,18 @@ import { EarlyExit } from "../../src/core/exit.js";
 import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Item } from "../../src/core/ports/store.js";
 import { adopt, refetch } from "../../src/job/orders/resolve.js";
+import type { TaskRecord } from "../../src/service/state/state.js";
 import { isFinal, taskView } from "../../src/service/world/present.js";
 import { skippedNote } from "./auditor.js";
 import type { Machine } from "./machine.js";
 import type { Scenario } from "./scenario.js";
-import { ownKey, type SimulatedService } from "./service.js";
+import { ownKey } from "./service.js";
 import { isCancelled, itemNumbered, type Job, origin, type Workspace } from "./workspace.js";
+
+/** The service's own books, as its support reads them. */
+export interface MendedService {
+  ledger: { tasks: ReadonlyMap<string, TaskRecord>; madeFor: ReadonlyMap<string, string> };
+}
 
 /**
  * The user who settles what a run has left, once for each job: failed items are tried again, as `bulkgen retry` does; held
@@ -22,7 +28,7 @@ export class Mending {
   constructor(
     private readonly scenario: Scenario,
     private readonly machine: Machine,
-    private readonly service: SimulatedService,
+    private readonly service: MendedService,
     private readonly workspace: Workspace,
   ) {}
 

@@ -12,6 +12,7 @@ import { quotaMutants } from "./mutants-quota.js";
 import { settlingMutants } from "./mutants-settling.js";
 import type { Substitution } from "./runner.js";
 import type { Scenario } from "./scenario.js";
+import { servedMutants } from "./served/mutants.js";
 
 /** A deliberately broken runner: the real one with something else in the place of some methods of its ports. */
 export interface Mutant extends Substitution {
@@ -19,6 +20,8 @@ export interface Mutant extends Substitution {
   name: string;
   /** It is of the runs in which several hosts share a workspace. */
   isFleet?: true;
+  /** It is of the runs whose service is that of a models file. */
+  isServed?: true;
   /** Where it can show; anywhere, if not said. */
   matters?(scenario: Scenario): boolean;
   /** Changes each scenario into one in which it can show, if few seeds have one by themselves. */
@@ -42,5 +45,6 @@ export function allMutants(): readonly Mutant[] {
     ...approvalMutants,
     ...publishingMutants,
     ...fleetMutants(),
+    ...servedMutants,
   ];
 }

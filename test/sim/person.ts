@@ -8,10 +8,9 @@ import type { FileServer } from "./files.js";
 import type { FleetCounts } from "./fleet/rules.js";
 import { ProcessClock } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
-import { Mending } from "./mending.js";
+import { type MendedService, Mending } from "./mending.js";
 import { type Ending, execute, type Substitution } from "./runner.js";
 import { keptOf, type Scenario } from "./scenario.js";
-import type { SimulatedService } from "./service.js";
 import { Violation } from "./watch.js";
 import type { Wire } from "./wire.js";
 import { changeSheet, type Job, type Workspace } from "./workspace.js";
@@ -21,8 +20,8 @@ export interface Life {
   machine: Machine;
   workspace: Workspace;
   scenario: Scenario;
-  network: { wire: Wire; files: FileServer; bucket: SimulatedBucket | null };
-  service: SimulatedService;
+  network: { wire: Wire; files: Pick<FileServer, "to">; bucket: SimulatedBucket | null };
+  service: MendedService;
   mutant: Substitution | undefined;
   /** The scenario's items that this user has approved. */
   approved: Set<string>;

@@ -25,6 +25,7 @@ import { runLoop } from "../../src/run/loop.js";
 import type { RunPorts, RunSettings } from "../../src/run/ports.js";
 import { openSession, type Session } from "../../src/run/ports.js";
 import { openReceipts } from "../../src/run/receipts/receipts.js";
+import type { OwnService } from "../../src/serve/own-service.js";
 import { DatabaseTrouble } from "../../src/store/open.js";
 import type { Store } from "../../src/store/workspace/workspace.js";
 import type { SimulatedBucket } from "./bucket.js";
@@ -78,6 +79,8 @@ export interface Substitution {
   queue?: Swap<Queue>;
   /** What a worker of a fleet receives with. */
   receives?(archive: Archive): Pick<Archive, "receive">;
+  /** Breaks a process of a served models file that has just begun. */
+  served?(own: OwnService): void;
   /** The lock of a fleet's workspace. */
   lock?(lock: Lock): Lock;
   /** Breaks the session of a run that is about to begin. */

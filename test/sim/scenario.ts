@@ -43,6 +43,8 @@ export interface Scenario {
   canary?: boolean;
   /** The workspace is in a database, and several hosts work on it. */
   fleet?: FleetPlan;
+  /** The service is the one of a models file. */
+  served?: ServedPlan;
   /** Once nothing goes on by itself, the person has failed items tried again and settles held ones. */
   mends?: boolean;
   /** Credits of the account at the beginning. */
@@ -106,7 +108,9 @@ export type PlannedFault =
   /** The nth call of that name from any process of a fleet (`any` counts them all). */
   | { at: "call"; call: string; nth: number; fault: CallFault }
   /** Milliseconds after the beginning, in a fleet. */
-  | { at: "moment"; ms: number; fault: FleetEvent };
+  | { at: "moment"; ms: number; fault: FleetEvent }
+  /** The nth submit, poll or search that arrives at any provider of a models file. */
+  | { at: "upstream"; step: UpstreamStep; nth: number; fault: UpstreamFault };
 
 /** A look at a task that is long overdue, or at one whose end has been told before: its addresses have expired. */
 export type Look = "late" | "again";
@@ -157,5 +161,29 @@ export type FleetEvent =
   | { kind: "database-cut"; host: number; forMs: number }
   /** A worker is told to finish what it has and to end. */
   | { kind: "worker-stopped"; host: number };
+
+/** The service of a models file, on a host of its own, with providers elsewhere. */
+export interface ServedPlan {
+  /** How long its host takes to start it again at most (ms). */
+  restartMs: number;
+  /** How long a job takes at its provider. */
+  jobMs: { min: number; max: number };
+}
+
+export type UpstreamStep = "submit" | "poll" | "find";
+
+/** What a provider does, or what happens on the way to it. */
+export type UpstreamFault =
+  /** What was asked never arrives; the connection breaks. */
+  | { kind: "upstream-lost" }
+  /** It arrives, and its answer is lost. If that is silent, nothing is heard until the time is out. */
+  | { kind: "upstream-no-answer"; isSilent: boolean }
+  | { kind: "upstream-refuses"; billed: boolean | null }
+  | { kind: "upstream-later"; afterMs: number; scope: "job" | "provider" }
+  | { kind: "upstream-slow"; byMs: number }
+  /** The job is taken, and fails in the end. */
+  | { kind: "upstream-fails" }
+  /** The job is done, and what it has made is nothing, an empty file, or something else. */
+  | { kind: "upstream-spoils"; as: "nothing" | "empty" | "other" };
 
 export type FaultKind = PlannedFault["fault"]["kind"];

@@ -4,12 +4,14 @@ import { chance } from "./chance.js";
 import { asked, calm, chained, crashesAt, crowded, published } from "./crash-everywhere.js";
 import { noCounts } from "./fleet/rules.js";
 import { fleetScenarioOf } from "./fleet/workload.js";
-import { canary, fleetCanary, huntNamed } from "./hunt.js";
+import { canary, fleetCanary, huntNamed, servedCanary } from "./hunt.js";
 import { Kernel } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
 import { loadRegressions, shortestOfEach } from "./regressions.js";
 import type { Crash } from "./scenario.js";
+import { noServedCounts } from "./served/counts.js";
+import { servedLossy, servedScenarioOf } from "./served/workload.js";
 import { simulate } from "./simulate.js";
 import { Watch } from "./watch.js";
 import { scenarioOf } from "./workload.js";
@@ -116,6 +118,36 @@ describe("the simulation", () => {
       /^lease: a worker was believed/,
     );
     expect((await huntNamed("plans again what a killed run was submitting")).message).toMatch(/^P2: /);
+  });
+
+  test("the command and a served models file break no promise, though both die and answers are lost between all of them", async () => {
+    const counts = noServedCounts();
+    const hashes: string[] = [];
+    for (const seed of [4, 4, 5, 8]) {
+      const { violation, served, hash } = await simulate(servedScenarioOf(seed));
+      expect(violation).toBeNull();
+      hashes.push(hash);
+      for (const what of Object.keys(counts) as (keyof typeof counts)[]) counts[what] += served[what];
+    }
+    expect(hashes[1]).toBe(hashes[0]);
+    for (const what of ["serviceCrashes", "commandCrashes", "answersLost", "repliesLost", "unknown"] as const)
+      expect(counts[what], what).toBeGreaterThan(0);
+    expect(counts.held).toBe(0);
+  });
+
+  test("a crash of the service or of the command breaks no promise, whatever answers were lost before", async () => {
+    const { ended, served } = await simulate(servedLossy());
+    expect(ended).toEqual(new Map([["archived", 4]]));
+    expect(served.unknown).toBeGreaterThan(0);
+    for (const nth of [20, 45, 90])
+      expect(await crashesAt(nth, "lossy")).toEqual({ runs: 4, violations: [] });
+  });
+
+  test("a service that tells of a job in doubt that it has failed, and one that sends it again, are caught", async () => {
+    expect((await huntNamed(servedCanary.name, servedCanary.first)).message).toMatch(/^P5: .* has failed/);
+    expect(
+      (await huntNamed("sends a job again that was being sent when its service ended", 4)).message,
+    ).toMatch(/^P2: item-1 was executed twice/);
   });
 
   test("a runner that pays twice is caught", async () => {

@@ -28,6 +28,8 @@ import { QuotaRules } from "./quota-rules.js";
 import { remembering } from "./remembering.js";
 import type { Substitution } from "./runner.js";
 import { type Event, type FaultKind, keptOf, type Scenario } from "./scenario.js";
+import { noServedCounts, type ServedCounts } from "./served/counts.js";
+import { ServedSimulation } from "./served/simulation.js";
 import { SimulatedService, userId } from "./service.js";
 import { SharedLanes } from "./shared-lanes.js";
 import { Trace } from "./trace.js";
@@ -48,6 +50,7 @@ export interface Result {
   /** In which states the items were at the end, and how many; empty if the run broke a promise before its end. */
   ended: ReadonlyMap<ItemState, number>;
   fleet: FleetCounts;
+  served: ServedCounts;
   /** The last things that happened, oldest first. */
   tail: readonly string[];
 }
@@ -62,7 +65,9 @@ const topUpMs = 7_200_000;
 
 /** Runs a scenario to its end, or to the first promise that is broken. */
 export async function simulate(scenario: Scenario, mutant?: Substitution): Promise<Result> {
-  const simulation = new Simulation(scenario, mutant);
+  const { served } = scenario;
+  const simulation =
+    served === undefined ? new Simulation(scenario, mutant) : new ServedSimulation(scenario, served, mutant);
   const violation = await simulation.run().then(
     () => null,
     (error: unknown) =>
@@ -291,6 +296,7 @@ class Simulation {
       faults,
       ended: this.ended,
       fleet: this.fleet,
+      served: noServedCounts(),
       tail: trace.tail,
     };
   }

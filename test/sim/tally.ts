@@ -2,6 +2,7 @@ import type { ItemState } from "../../src/core/item.js";
 import { type Drawn, drawn } from "./drawn.js";
 import { type FleetCounts, noCounts } from "./fleet/rules.js";
 import type { FaultKind } from "./scenario.js";
+import { noServedCounts, type ServedCounts } from "./served/counts.js";
 import { simulate } from "./simulate.js";
 
 /** What some seeds came to. */
@@ -14,6 +15,7 @@ export interface Tally {
   /** In which states the items were at the end, and how many. */
   ended: Map<ItemState, number>;
   fleet: FleetCounts;
+  served: ServedCounts;
   failures: { seed: number; promise: string; message: string }[];
 }
 
@@ -30,6 +32,7 @@ export function emptyTally(): Tally {
     reached: new Map(),
     ended: new Map(),
     fleet: noCounts(),
+    served: noServedCounts(),
     failures: [],
   };
 }
@@ -37,9 +40,11 @@ export function emptyTally(): Tally {
 export async function tally({ first, count, ...workload }: Seeds): Promise<Tally> {
   const sum = emptyTally();
   for (let seed = first; seed < first + count; seed++) {
-    const { effects, faults, reached, ended, fleet, violation } = await simulate(drawn(seed, workload));
+    const { effects, faults, reached, ended, fleet, served, violation } = await simulate(
+      drawn(seed, workload),
+    );
     const failures = violation ? [{ seed, promise: violation.promise, message: violation.message }] : [];
-    addTo(sum, { runs: 1, effects, faults, reached, ended, fleet, failures });
+    addTo(sum, { runs: 1, effects, faults, reached, ended, fleet, served, failures });
   }
   return sum;
 }
@@ -57,5 +62,7 @@ export function addTo(sum: Tally, more: Added): void {
   for (const [pair, count] of more.reached) sum.reached.set(pair, (sum.reached.get(pair) ?? 0) + count);
   for (const [state, count] of more.ended) sum.ended.set(state, (sum.ended.get(state) ?? 0) + count);
   for (const what of Object.keys(more.fleet) as (keyof FleetCounts)[]) sum.fleet[what] += more.fleet[what];
+  for (const what of Object.keys(more.served) as (keyof ServedCounts)[])
+    sum.served[what] += more.served[what];
   sum.failures.push(...more.failures);
 }

@@ -1,12 +1,14 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { ApiRequest, Reply, Send } from "../../src/core/ports/send.js";
 import { type Course, courseOf } from "../../src/sandbox/faults/course.js";
+import type { WorldRequest } from "../../src/service/answers/answers.js";
 import type { ServiceReply as Written } from "../../src/service/answers/reply.js";
+import type { TaskRecord } from "../../src/service/state/state.js";
 import { type Chance, chance } from "./chance.js";
 import type { FaultDesk } from "./fault-desk.js";
 import type { Kernel } from "./kernel.js";
 import type { Look, WayFault } from "./scenario.js";
-import { apiRequest, type SimulatedService } from "./service.js";
+import { apiRequest } from "./service.js";
 import { type Sender, type Trip, tripOf, type Watch } from "./watch.js";
 
 /** After that long a task counts as overdue. */
@@ -14,6 +16,24 @@ const overdueMs = 600_000;
 
 /** Milliseconds that requests and answers are in flight. */
 const wayMs = { min: 3, max: 2_500 };
+
+/** The service at the other end. */
+export interface WiredService {
+  /** Whether nobody listens there now. */
+  isDown?(): boolean;
+  /** One request, as it arrives, with the task that it led to; null if the service ends before it answers. */
+  api(request: WorldRequest): Answered | Promise<Answered | null>;
+  ledger: {
+    task(id: string): Pick<TaskRecord, "createdAt" | "seenFinal"> | undefined;
+    /** Items that tasks were made for. */
+    madeFor: Map<string, string>;
+  };
+}
+
+interface Answered {
+  answer: Written;
+  made: TaskRecord | null;
+}
 
 /**
  * The network in place of `Send`: requests travel, arrive and are answered in virtual time, under the faults of the
@@ -24,7 +44,7 @@ export class Wire {
 
   constructor(
     private readonly kernel: Kernel,
-    private readonly service: SimulatedService,
+    private readonly service: WiredService,
     private readonly desk: FaultDesk,
     private readonly seed: number,
     private readonly watch: Watch,
@@ -82,7 +102,7 @@ export class Wire {
     const up = lot.scale(wayMs.min, wayMs.max);
     const down = lot.scale(wayMs.min, wayMs.max);
     const later = (ms: number, act: () => void) => this.kernel.schedule(this.kernel.now() + ms, act);
-    if (fault?.kind === "no-connection") {
+    if (fault?.kind === "no-connection" || this.service.isDown?.()) {
       later(up, () => deliver({ kind: "not_sent", reason: "connect ECONNREFUSED" }));
       return;
     }
@@ -91,17 +111,26 @@ export class Wire {
     if (course.arrivesMs !== null) {
       trip.mayArrive = true;
       later(up + course.arrivesMs, () => {
-        const { answer, made } = this.service.api(
+        const answers = (answered: Answered | null) => {
+          trip.mayArrive = false;
+          if (answered === null) {
+            later(down, () => deliver({ kind: "no_answer", reason: "read ECONNRESET" }));
+            return;
+          }
+          const { answer, made } = answered;
+          trip.answer = answer;
+          trip.made = made;
+          if (made !== null && trip.item !== null) this.service.ledger.madeFor.set(made.id, trip.item);
+          this.watch.tell("arrived", trip);
+          if (course.repliesMs === null || instead) return;
+          const dated = this.dated(answer);
+          later(down + course.repliesMs, () => deliver(received(course, dated)));
+        };
+        const answered = this.service.api(
           apiRequest(request.method, request.path, request.body, course.inside, undefined, request.repeatKey),
         );
-        trip.mayArrive = false;
-        trip.answer = answer;
-        trip.made = made;
-        if (made !== null && trip.item !== null) this.service.ledger.madeFor.set(made.id, trip.item);
-        this.watch.tell("arrived", trip);
-        if (course.repliesMs === null || instead) return;
-        const dated = this.dated(answer);
-        later(down + course.repliesMs, () => deliver(received(course, dated)));
+        if (answered instanceof Promise) void answered.then(answers);
+        else answers(answered);
       });
     }
     if (instead) later(up + down, () => deliver(received(course, this.dated(instead))));

@@ -16,7 +16,7 @@ export interface SpendLog {
   answered(entry: number, answer: LoggedAnswer): Promise<void>;
   /**
    * The same POST is sent once more: until `answered` it is in flight again, and nothing that was read before counts for it.
-   * False if it has an answer or a verdict by now: then it must not be sent.
+   * False if it has an answer by now, or is proven not charged, so that its item is bought anew: then it must not be sent.
    */
   repeats(entry: number): Promise<boolean>;
   /** Records a poll of the task of an accepted POST. */

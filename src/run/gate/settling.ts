@@ -57,6 +57,10 @@ export class Settling {
   unsettled = 0;
   /** Those of them that this execution lost itself, by their entry in the spend log: only they make submitting wait. */
   private lostHere = new Set<number>();
+  /** Whether an item's request may be repeated, at a service that then gives it the same task. */
+  mayRepeat: (item: Item, attempt: Attempt) => Promise<boolean> = async () => false;
+  /** Whether there were such items when verdicts were given last. */
+  awaitsRepeats = false;
   /** Until the counters are to be read next; null when no reading could prove anything. */
   private nextReading: Wait | null = null;
   /** Until a reading that is due and could not be taken is tried again. */
@@ -300,11 +304,15 @@ export class Settling {
   private async deliver(isRead: boolean): Promise<void> {
     const { store } = this.ports;
     const unknown = (await store.interrupted()).filter((item) => item.state === "unknown");
+    this.awaitsRepeats = false;
     for (const item of unknown) {
       const attempt = await store.attempt(item.id);
       if (!attempt) throw new Error(`item ${item.id} is unknown without an attempt`);
       const found = await this.verdictOn(attempt);
-      if (found) await this.give(item, found.verdict, found.evidence);
+      // A repeated request brings the task; any other verdict would hold the item without it.
+      if (found?.verdict !== "not_charged" && (await this.mayRepeat(item, attempt)))
+        this.awaitsRepeats = true;
+      else if (found) await this.give(item, found.verdict, found.evidence);
       // The first reading would only be the baseline, and a service may never allow one.
       else if (!isRead) await this.give(item, "undecided", unreadBefore);
     }

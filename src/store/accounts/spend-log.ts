@@ -113,11 +113,12 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
 
     repeats: async (entry) =>
       atomic(function* () {
-        const isOpen = "id = ? AND outcome = 'unknown' AND verdict IS NULL";
-        if ((yield* sql(`SELECT 1 FROM spend_log WHERE ${isOpen}`).get(entry)) === undefined) return false;
+        const may = "id = ? AND outcome = 'unknown' AND verdict IS DISTINCT FROM 'not_charged'";
+        if ((yield* sql(`SELECT 1 FROM spend_log WHERE ${may}`).get(entry)) === undefined) return false;
         yield* advance(sql);
         yield* sql(
-          `UPDATE spend_log SET outcome = NULL, complete_error = 0, ended_seq = NULL, ended_at = NULL WHERE ${isOpen}`,
+          `UPDATE spend_log SET outcome = NULL, complete_error = 0, ended_seq = NULL, ended_at = NULL
+           WHERE id = ? AND verdict IS NULL`,
         ).run(entry);
         return true;
       }),
