@@ -64,6 +64,8 @@ export interface IndexFacts {
   params: Readonly<Record<string, string>>;
   /** Input media as the manifest names them. */
   inputs: Readonly<Record<string, string>>;
+  /** Row ids of the items whose outputs it was made from, by input; absent if it uses none. */
+  made_from?: Readonly<Record<string, string>>;
   /** Credits charged, if known. */
   credits: number | null;
   /** ISO 8601, as the service wrote them. */

@@ -189,6 +189,10 @@ export const indexLine = z.strictObject({
   prompt: z.string().nullable(),
   params,
   inputs,
+  made_from: z
+    .record(z.string(), z.string())
+    .describe("row ids of the items whose outputs it was made from, by input; absent if it uses none")
+    .optional(),
   credits: credits("what its task was charged; null if unknown").nullable(),
   created: text("when the task was created, as the service wrote it: ISO 8601").nullable(),
   completed: text("when it was done, as the service wrote it: ISO 8601").nullable(),

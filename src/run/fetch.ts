@@ -5,6 +5,7 @@ import type { SaveRequest } from "../archive/save.js";
 import { backoffMs, triesMax } from "../core/again.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Output } from "../core/ports/store.js";
+import { hasReference } from "../core/reference.js";
 import { diskMs } from "./gate/disk-trouble.js";
 import type { RunPorts, Session } from "./ports.js";
 
@@ -18,6 +19,8 @@ interface Wanted {
   attempt: Attempt | null;
   output: Output;
   count: number;
+  /** The items whose outputs it was made from, by input. */
+  madeFrom: Readonly<Record<string, string>>;
 }
 
 /** Fetches outputs into the archive. */
@@ -42,10 +45,11 @@ export class Fetching {
     // The program ended between the record of a task without outputs and the hold of its item.
     if (outputs.length === 0)
       await store.apply(itemId, "unfetchable", { note: "the task ended without a usable output address" });
+    const madeFrom = hasReference(item.inputs) ? await parentNames(store, itemId) : {};
     let refused: string | null = null;
     for (const output of outputs) {
       if (output.file !== null) continue;
-      const wanted = { item, attempt, output, count: outputs.length };
+      const wanted = { item, attempt, output, count: outputs.length, madeFrom };
       const fetched = await this.fetchOne(wanted, signal);
       if (fetched === "later") return;
       // One bad file does not keep the others from being fetched.
@@ -182,7 +186,21 @@ async function tryAgain(
   if (tries === triesPerAddress) await store.expire(item.id, reason);
 }
 
-function saveRequest({ ports, settings }: Session, { item, attempt, output, count }: Wanted): SaveRequest {
+/** Row ids of the takes whose outputs an item uses: a step may have several. */
+async function parentNames(
+  store: Pick<RunPorts["store"], "parentsOf">,
+  itemId: number,
+): Promise<Record<string, string>> {
+  const parents = await store.parentsOf(itemId);
+  return Object.fromEntries(
+    parents.flatMap(({ field, rowId }) => (field === "canary" || rowId === null ? [] : [[field, rowId]])),
+  );
+}
+
+function saveRequest(
+  { ports, settings }: Session,
+  { item, attempt, output, count, madeFrom }: Wanted,
+): SaveRequest {
   const { run } = settings;
   return {
     url: output.url,
@@ -193,6 +211,9 @@ function saveRequest({ ports, settings }: Session, { item, attempt, output, coun
     category: item.category,
     ...(item.accepts === true ? { accepts: true } : {}),
     replaces: ports.replacements.of(item),
-    index: indexFacts(item, attempt),
+    index: {
+      ...indexFacts(item, attempt),
+      ...(Object.keys(madeFrom).length === 0 ? {} : { made_from: madeFrom }),
+    },
   };
 }
