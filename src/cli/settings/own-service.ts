@@ -200,7 +200,8 @@ export async function holdService(
   const addressFile = join(folder, addressName);
   try {
     const running = await started(file, machine, options);
-    const { url } = running;
+    // Not the public one: from here, the name of a proxy may lead nowhere.
+    const { ownUrl: url } = running;
     if (isLoopbackHost(host)) writeWholeNow(addressFile, JSON.stringify({ url, pid: process.pid }));
     const close = async () => {
       rmSync(addressFile, { force: true });
