@@ -90,7 +90,7 @@ export class HttpProvider implements Provider {
     private readonly description: Description,
     private readonly needsKey: boolean,
   ) {
-    this.sender = openSender({ clock: place.clock, key: () => this.key() });
+    this.sender = openSender({ ...place, key: () => this.key() });
     this.repeatable = description.find === undefined ? "no" : "by id";
   }
 
@@ -165,10 +165,6 @@ export class HttpProvider implements Provider {
     const { billed } = known.cancelPart;
     const said = billed === undefined ? null : find(reading.json, billed);
     return { billed: typeof said === "boolean" ? said : null };
-  }
-
-  async close(): Promise<void> {
-    await this.sender.close();
   }
 
   private key(): string | null {

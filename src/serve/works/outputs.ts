@@ -3,9 +3,10 @@ import { copyFile, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Agent } from "undici";
+import type { Dispatcher } from "undici";
 import type { Category } from "../../api/records.js";
 import { type JobOutput, JobRefused } from "../../providers/provider.js";
+import type { Proxies } from "../../proxy/variables.js";
 import { discard } from "../../service/inputs/fetch.js";
 
 /** Finished files on disk: fetched whole, checked, and only then called outputs. */
@@ -28,20 +29,27 @@ export class NotFetched extends Error {
   }
 }
 
+export interface OutputPlace {
+  folder: string;
+  number: number;
+  category: Category;
+  proxies: Proxies | null;
+}
+
 /**
  * Brings one output into `folder` as `<number>.<extension>` and returns the extension. Throws Refused if what is there is
  * not what was asked for, and NotFetched or a system's error if it could not be brought.
  */
 export async function bringOutput(
   output: JobOutput,
-  { folder, number, category }: { folder: string; number: number; category: Category },
+  { folder, number, category, proxies }: OutputPlace,
   signal: AbortSignal,
 ): Promise<string> {
   await mkdir(folder, { recursive: true });
   const part = join(folder, `${number}.part`);
   if ("bytes" in output) await write(part, output.bytes);
   else if ("path" in output) await copyFile(output.path, part);
-  else await download(output.url, output.headers ?? {}, part, signal);
+  else await download(output.url, output.headers ?? {}, part, proxies, signal);
   const extension = await checkedExtension(part, category);
   await synced(part);
   await rename(part, join(folder, `${number}.${extension}`));
@@ -71,12 +79,19 @@ async function download(
   address: string,
   headers: Record<string, string>,
   path: string,
+  proxies: Proxies | null,
   signal: AbortSignal,
 ): Promise<void> {
-  const { Agent } = await import("undici");
-  const agent = new Agent({ headersTimeout: idleMs, bodyTimeout: idleMs, connect: { timeout: idleMs } });
+  const { connectionsTo } = await import("../../proxy/tunnel.js");
+  const options = { headersTimeout: idleMs, bodyTimeout: idleMs, connect: { timeout: idleMs } };
+  const agents: Dispatcher[] = [];
+  const agentFor = (url: URL) => {
+    const agent = connectionsTo(url, proxies, options);
+    agents.push(agent);
+    return agent;
+  };
   try {
-    const { statusCode, headers: answered, body } = await followed(agent, address, headers, signal);
+    const { statusCode, headers: answered, body } = await followed(agentFor, address, headers, signal);
     if (statusCode !== 200) {
       discard(body);
       const gone = statusCode === 403 || statusCode === 404 || statusCode === 410;
@@ -94,16 +109,21 @@ async function download(
     if (typeof length === "string" && answered["content-encoding"] === undefined && Number(length) !== size)
       throw new NotFetched(`the provider's file broke off after ${size} of ${length} bytes`, false);
   } finally {
-    await agent.destroy();
+    await Promise.all(agents.map((agent) => agent.destroy()));
   }
 }
 
 /** The answer at the end of a few redirects. One to another host loses the headers, which only the first is to know. */
-async function followed(agent: Agent, first: string, headers: Record<string, string>, signal: AbortSignal) {
+async function followed(
+  agentFor: (url: URL) => Dispatcher,
+  first: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+) {
   const { origin } = new URL(first);
   let address = new URL(first);
   for (let hop = 0; ; hop++) {
-    const answer = await agent.request({
+    const answer = await agentFor(address).request({
       origin: address.origin,
       path: address.pathname + address.search,
       method: "GET",

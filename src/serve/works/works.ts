@@ -19,6 +19,7 @@ import {
   type ProviderJob,
   type ProviderSettings,
 } from "../../providers/provider.js";
+import type { Proxies } from "../../proxy/variables.js";
 import { ServiceRefusal, type WorldResponse } from "../../service/answers/answers.js";
 import type { StoredFile } from "../../service/answers/reply.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
@@ -47,6 +48,7 @@ export interface WorksParts {
   allowedHosts: () => readonly string[];
   key: (settings: ProviderSettings) => string | null;
   env: Readonly<Record<string, string>>;
+  proxies: Proxies | null;
   /** A file of this service by its address, for a task of this account. */
   own: (accountId: string) => OwnFile;
   /** The change that decides a task. */
@@ -469,7 +471,7 @@ export class Works implements Workshop {
 
   /** Brings the files of a job here, and decides its task. */
   private async bring(taskId: string): Promise<void> {
-    const { journal, state, clock, folder } = this.parts;
+    const { journal, state, clock, folder, proxies } = this.parts;
     const task = state.task(taskId);
     let tries = 0;
     let waitMs = firstPollMs;
@@ -482,7 +484,7 @@ export class Works implements Workshop {
         const into = join(folder, "outputs", taskId);
         const extensions: string[] = [];
         for (const [index, output] of job.outputs.entries()) {
-          const place = { folder: into, number: index + 1, category: job.model.category };
+          const place = { folder: into, number: index + 1, category: job.model.category, proxies };
           extensions.push(await bringOutput(output, place, this.closing.signal));
         }
         await this.parts.commit(() => {
@@ -561,6 +563,7 @@ export class Works implements Workshop {
         folder: join(this.parts.folder, "inputs"),
         own: this.parts.own(task.accountId),
         allowedHosts: this.parts.allowedHosts(),
+        proxies: this.parts.proxies,
       };
       media[name] = await bringInput(name, address, place, this.closing.signal);
     }
@@ -617,8 +620,9 @@ export class Works implements Workshop {
     if (found) return found;
     const kind = this.parts.kinds.find(({ name }) => name === settings.kind);
     if (!kind) throw new Error(`there is no kind of provider ${settings.kind}`);
-    const { clock, random, modelsFolder: folder, env } = this.parts;
-    const made = kind.open(settings, { clock, random, folder, env, key: () => this.parts.key(settings) });
+    const { clock, random, modelsFolder: folder, env, proxies } = this.parts;
+    const key = () => this.parts.key(settings);
+    const made = kind.open(settings, { clock, random, folder, env, proxies, key });
     this.providers.set(known, made);
     return made;
   }
