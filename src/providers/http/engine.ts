@@ -133,8 +133,8 @@ export class HttpProvider implements Provider {
       const word = findText(reading.json, status);
       if (word === null) throw this.odd(reading, `a status at ${status}`);
       if (isAmong(word, running)) return stillRunning();
-      if (isAmong(word, moderated)) throw this.refusal(reading, known, "moderation");
-      if (isAmong(word, failed)) throw this.refusal(reading, known, "provider");
+      if (isAmong(word, moderated)) throw this.refusal(reading, known, "moderation", word);
+      if (isAmong(word, failed)) throw this.refusal(reading, known, "provider", word);
       if (!isAmong(word, done))
         throw new Error(
           `${this.settings.name} says "${fromProvider(word, this.key())}", which no word of the description means`,
@@ -387,8 +387,13 @@ export class HttpProvider implements Provider {
     throw new Error(`${this.settings.name} ${oddity(reading, "a success")}`);
   }
 
-  /** The provider says that the job has failed; its rules say why. */
-  private refusal(reading: AnswerWithJson, known: Resume, kind: "moderation" | "provider"): JobRefused {
+  /** The provider says by this word that the job has failed; its rules say why. */
+  private refusal(
+    reading: AnswerWithJson,
+    known: Resume,
+    kind: "moderation" | "provider",
+    word: string,
+  ): JobRefused {
     const judge = this.judge(known.poll.error ?? known.error);
     const named = known.poll.errors.filter(({ code }) => code !== undefined);
     const judged = verdict({ ...reading, status: 400 }, named, judge) ?? verdict(reading, named, judge);
@@ -396,7 +401,7 @@ export class HttpProvider implements Provider {
     const message = words(reading, judge);
     const own =
       message === `${this.settings.name} answered ${reading.status}`
-        ? `${this.settings.name} says that it failed`
+        ? `${this.settings.name} says "${fromProvider(word, this.key())}"`
         : message;
     return new JobRefused(refusalKind(is, kind), own, billed ?? null);
   }

@@ -531,9 +531,11 @@ export class Works implements Workshop {
     const task = state.task(taskId);
     if (!task) return undefined;
     const billed = refused.billed === true ? "The provider bills it all the same." : null;
+    // Clients judge a failure by its message: what moderation refuses, they do not ask for again.
+    const said = refused.kind === "moderation" ? "Refused by content moderation: " : "";
     await this.parts.commit(() => {
       if (journal.job(taskId)?.stage === "decided") return;
-      state.commit([this.parts.decision(task, refused.message)]);
+      state.commit([this.parts.decision(task, said + refused.message)]);
       journal.update(taskId, { stage: "decided", endedAt: this.now(), note: billed });
     });
     await removeFolder(this.jobFolder(taskId));
