@@ -79,7 +79,7 @@ describe("the check of ranks", () => {
     [
       "src/providers/command/program.ts",
       `import { follow } from "../../core/item.js";`,
-      "the providers imports only api, clock.ts, package-file.ts, text, whole-file.ts",
+      "the providers imports only api, clock.ts, package-file.ts, proxy, text, whole-file.ts",
     ],
     [
       "src/providers/provider.ts",

@@ -1,4 +1,3 @@
-import diagnostics from "node:diagnostics_channel";
 import { createReadStream } from "node:fs";
 import { errors, Pool } from "undici";
 import type { Clock } from "../clock.js";
@@ -6,6 +5,7 @@ import type { ApiRequest, Reply, Send } from "../core/ports/send.js";
 import { codingsOf, decoded } from "../encoding.js";
 import { proxied } from "../proxy/tunnel.js";
 import type { Proxies } from "../proxy/variables.js";
+import { type RequestWatch, watched } from "../proxy/watch.js";
 
 /**
  * One request over HTTP, once: no retry, no redirect, no pipelining. Whether a failed request had left this machine is
@@ -42,7 +42,7 @@ export function openHttp({ baseUrl, key, clock, proxies = null }: HttpOptions): 
   const prefix = pathname.replace(/\/$/, "");
 
   const send: Send = async (request, signal) => {
-    const watch: Watch = { sent: false };
+    const watch: RequestWatch = { sent: false };
     const ended = new AbortController();
     const abort = signal ? AbortSignal.any([ended.signal, signal]) : ended.signal;
     void clock.sleep(request.timeoutMs, ended.signal).then(() => ended.signal.aborted || ended.abort());
@@ -142,33 +142,4 @@ function describe(error: unknown, proxies: Proxies | null): string {
     return "the connection was reset";
   if (error instanceof errors.UndiciError) return `${error.message} (${error.code})`;
   return error instanceof Error ? error.message : String(error);
-}
-
-interface Watch {
-  sent: boolean;
-}
-
-/**
- * undici creates its request object while `request()` runs, before any await, so the first object announced during the
- * call is ours; a second one asks a proxy for a tunnel. Later undici announces that the headers of our object were sent.
- */
-const watches = new WeakMap<object, Watch>();
-let starting: Watch | null = null;
-
-diagnostics.subscribe("undici:request:create", (message) => {
-  if (starting) watches.set((message as { request: object }).request, starting);
-  starting = null;
-});
-diagnostics.subscribe("undici:client:sendHeaders", (message) => {
-  const watch = watches.get((message as { request: object }).request);
-  if (watch) watch.sent = true;
-});
-
-function watched<Result>(watch: Watch, start: () => Result): Result {
-  starting = watch;
-  try {
-    return start();
-  } finally {
-    starting = null;
-  }
 }

@@ -1,6 +1,7 @@
 import type { InputType } from "../api/inputs.js";
 import type { Category } from "../api/records.js";
 import type { Clock, Random } from "../clock.js";
+import type { Proxies } from "../proxy/variables.js";
 
 /** Any value that JSON can hold. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -182,6 +183,8 @@ export interface ProviderPlace {
   key(): string | null;
   /** The environment for programs, without any key. */
   env: Readonly<Record<string, string>>;
+  /** The proxies of the network; none if absent. */
+  proxies?: Proxies | null | undefined;
 }
 
 /** One mistake in a models file. */

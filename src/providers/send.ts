@@ -1,13 +1,16 @@
 import zlib from "node:zlib";
-import { Agent, errors, Pool } from "undici";
+import { errors } from "undici";
 import type { Clock } from "../clock.js";
+import { connectionsTo } from "../proxy/tunnel.js";
+import type { Proxies } from "../proxy/variables.js";
+import { type RequestWatch, watched } from "../proxy/watch.js";
 import { shortText } from "../text/terminal.js";
 import { JobLater, JobRefused } from "./provider.js";
 
 /**
- * One HTTP request to a provider, once: no retry, no redirect. A paid request gets a connection of its own, so that it never
- * meets the server closing a reused one. Before that connection stands, nothing of the request can have left this machine; after
- * that, nobody knows, and the error says no more than what broke.
+ * One HTTP request to a provider, once: no retry, no redirect. Each gets a connection of its own, so that it never
+ * meets the server closing a reused one. If it breaks once the request has begun to leave, nobody knows what became of it, and the
+ * error says no more than what broke.
  */
 export interface ProviderRequest {
   method: "GET" | "POST" | "PUT" | "DELETE";
@@ -30,26 +33,29 @@ export interface Sender {
   pay(question: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
   /** A request that costs nothing. Throws plain errors only. */
   ask(question: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
-  close(): Promise<void>;
 }
 
 /** The largest answer that is read (bytes). A film in base64 is smaller. */
 const bodyBytesMax = 200 * 1024 * 1024;
-const connectMsMax = 10_000;
+const connectionOptions = { connect: { timeout: 10_000 }, headersTimeout: 0, bodyTimeout: 0 };
 /** How long to wait for a server that cannot be reached. */
 const unreachableMs = 30_000;
 const retryAfterMsMax = 24 * 60 * 60_000;
 
-export function openSender({ clock, key }: { clock: Clock; key(): string | null }): Sender {
-  const options = { connect: { timeout: connectMsMax }, headersTimeout: 0, bodyTimeout: 0 };
-  const shared = new Agent(options);
+export interface SenderParts {
+  clock: Clock;
+  key(): string | null;
+  proxies?: Proxies | null | undefined;
+}
 
+export function openSender({ clock, key, proxies = null }: SenderParts): Sender {
   async function send(
-    by: Agent | Pool,
     question: ProviderRequest,
     signal: AbortSignal,
+    watch: RequestWatch = { sent: false },
   ): Promise<ProviderAnswer> {
     const { method, url, headers, body, timeoutMs } = question;
+    const connection = connectionsTo(url, proxies, connectionOptions);
     const ended = new AbortController();
     let isLate = false;
     void clock.sleep(timeoutMs, ended.signal).then(() => {
@@ -57,14 +63,16 @@ export function openSender({ clock, key }: { clock: Clock; key(): string | null 
       ended.abort();
     });
     try {
-      const response = await by.request({
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method,
-        headers: { "accept-encoding": "identity", ...headers },
-        body: body ?? null,
-        signal: AbortSignal.any([ended.signal, signal]),
-      });
+      const response = await watched(watch, () =>
+        connection.request({
+          origin: url.origin,
+          path: url.pathname + url.search,
+          method,
+          headers: { "accept-encoding": "identity", ...headers },
+          body: body ?? null,
+          signal: AbortSignal.any([ended.signal, signal]),
+        }),
+      );
       const plain = flat(response.headers);
       return { status: response.statusCode, headers: plain, body: await readAll(response.body, plain) };
     } catch (error) {
@@ -78,31 +86,25 @@ export function openSender({ clock, key }: { clock: Clock; key(): string | null 
     } finally {
       // Given a reason, abort does not create an error with a stack.
       ended.abort("ended");
+      await connection.destroy();
     }
   }
 
   return {
     async pay(question, signal) {
       if (signal.aborted) throw new JobLater("stopped before the request was sent", 0, "job");
-      const own = new Pool(question.url.origin, { ...options, connections: 1 });
-      let isConnected = false;
-      own.on("connect", () => {
-        isConnected = true;
-      });
+      const watch: RequestWatch = { sent: false };
       try {
-        return await send(own, question, signal);
+        return await send(question, signal, watch);
       } catch (error) {
-        if (isConnected) throw error;
+        if (watch.sent) throw error;
         const why = fromProvider((error as Error).message, key());
         if (error instanceof errors.InvalidArgumentError)
           throw new JobRefused("provider", `the request cannot be sent: ${why}`, false);
         throw new JobLater(`the request was not sent: ${why}`, unreachableMs, "provider");
-      } finally {
-        await own.destroy();
       }
     },
-    ask: (question, signal) => send(shared, question, signal),
-    close: () => shared.destroy(),
+    ask: (question, signal) => send(question, signal),
   };
 }
 

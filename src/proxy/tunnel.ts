@@ -1,4 +1,5 @@
-import { type Agent, type Dispatcher, EnvHttpProxyAgent, errors, Pool } from "undici";
+import ipaddr from "ipaddr.js";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, Pool } from "undici";
 import type { Proxies } from "./variables.js";
 
 /**
@@ -17,6 +18,16 @@ export function proxied(proxies: Proxies, options: Agent.Options, connectMsMax =
     proxyTls: timeout,
     requestTls: timeout,
   });
+}
+
+/**
+ * Connections to one provider, through a proxy if there is one for its host. An address of a private network, such as that of a
+ * machine with ComfyUI, is in reach without one.
+ */
+export function connectionsTo(url: URL, proxies: Proxies | null, options: Agent.Options): Dispatcher {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const isNear = ipaddr.isValid(host) && ipaddr.process(host).range() !== "unicast";
+  return proxies === null || isNear ? new Agent(options) : proxied(proxies, options);
 }
 
 /**

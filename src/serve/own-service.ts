@@ -5,6 +5,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Clock, Random } from "../clock.js";
 import type { ProviderKind } from "../providers/kind.js";
 import type { ProviderSettings } from "../providers/provider.js";
+import type { Proxies } from "../proxy/variables.js";
 import {
   errorAnswer,
   ServiceRefusal,
@@ -37,6 +38,8 @@ export interface OwnServiceOptions {
   kinds: readonly ProviderKind[];
   /** Where the variables with the providers' keys are. */
   env: Readonly<Record<string, string | undefined>>;
+  /** The proxies on the way to providers, to what they have made, and to inputs; none if absent. */
+  proxies?: Proxies | null;
   /** Gets one sentence for what people should know, such as a models file that cannot be read any more. */
   onNote: (note: string) => void;
 }
@@ -93,6 +96,7 @@ export class OwnService {
       allowedHosts: () => this.models.allowedHosts,
       key: (settings) => keyOf(settings, options),
       env: withoutSecrets(options.env, () => this.models),
+      proxies: options.proxies ?? null,
       own: (accountId) => (address) => this.ownFile(address, accountId),
       decision: (task, error, outputs) => this.service.decision(task, error, outputs),
       commit: (work) => this.service.run(work),

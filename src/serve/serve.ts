@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, isIP } from "node:net";
 import { hostname } from "node:os";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
@@ -60,7 +60,9 @@ export async function serveModels(options: ServedOptions): Promise<RunningServic
   const { address, family, port: actual } = server.address() as AddressInfo;
   // The address of all networks is nobody's own.
   const isAnywhere = address === "0.0.0.0" || address === "::";
-  const name = isAnywhere ? hostname() : family === "IPv6" ? `[${address}]` : address;
+  const own = family === "IPv6" ? `[${address}]` : address;
+  // A name that was given is the one in the certificate.
+  const name = isAnywhere ? hostname() : isIP(host) === 0 ? host : own;
   const url = `${tls ? "https" : "http"}://${name}:${actual}`;
   if (origin === "") origin = url;
   await service.start();

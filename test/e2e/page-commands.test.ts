@@ -41,7 +41,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   "bulkgen serve --port 4700": "test/e2e/served-page.test.ts",
   "bulkgen serve --port 4700 --behind-proxy https://models.example.com": "test/serve/works.test.ts",
   "bulkgen serve --host 0.0.0.0 --port 443 --tls-cert cert.pem --tls-key key.pem --behind-proxy https://models.example.com":
-    "test/serve/works.test.ts",
+    "test/e2e/serve-tls.test.ts",
 };
 
 interface Stage {

@@ -35,6 +35,20 @@ async function started<One extends Vendor>(vendor: One, key?: string | null) {
 
 const all = Object.entries(vendors) as [string, Vendor][];
 
+/**
+ * What a vendor's public pages say of its busy answers. None but a 429 is taken for "not accepted" unless they say that such a
+ * request is not processed, and it comes with the vendor's own code: a 502 of something in between proves nothing.
+ */
+const doubtful = { "429": "later: provider", "502": "unknown", "503": "unknown", "504": "unknown" };
+const busy: Record<string, Record<string, string>> = {
+  openai: { "429": "later: provider", "502 other": "unknown", "503 server_is_overloaded": "later: provider" },
+  gemini: { "429": "later: provider", "502 OTHER": "unknown", "503 UNAVAILABLE": "later: provider" },
+  fal: doubtful,
+  replicate: doubtful,
+  elevenlabs: doubtful,
+  bfl: doubtful,
+};
+
 describe.each(all)("%s", (name, vendor) => {
   it("makes what it was asked for, once", async () => {
     const { upstream, provider } = await started(vendor);
@@ -139,6 +153,22 @@ describe.each(all)("%s", (name, vendor) => {
     clock.advance(180_000);
     expect(await submitting).toMatchObject({ outcome: "unknown", message: expect.stringContaining("180 s") });
   });
+
+  it.each(Object.entries(busy[name] ?? {}))(
+    "takes a busy answer to a submit, %s, for no more than it says",
+    async (words, means) => {
+      const { upstream, provider } = await started(vendor);
+      const [status = "", code] = words.split(" ");
+      const body =
+        code === undefined
+          ? {}
+          : { body: name === "gemini" ? { error: { status: code } } : { error: { code } } };
+      upstream.next("submit", { status: Number(status), ...body });
+      const { outcome } = await outcomeOf(provider.submit(jobOf(vendor, "a red fox"), never));
+      expect(outcome).toBe(means);
+      expect(upstream.asked).toHaveLength(1);
+    },
+  );
 
   if (vendor.isAtOnce) return;
 

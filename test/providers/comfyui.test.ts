@@ -143,7 +143,7 @@ test("a machine that is gone is left out, and the job's note says so", async () 
   await expect(house.submit(jobFor(), unhurried)).rejects.toMatchObject({
     name: "JobLater",
     scope: "provider",
-    message: expect.stringContaining("no machine with ComfyUI answers: it cannot be reached (ECONNREFUSED)"),
+    message: expect.stringMatching(/^no machine with ComfyUI answers: .* ECONNREFUSED/),
   });
 });
 
@@ -204,7 +204,7 @@ test("a job that no machine has was never sent; a machine that does not answer m
   delete second.trouble["GET /history"];
   await second.stop();
   await expect(house.find?.(jobFor({ id }), unhurried, sentNow)).rejects.toThrow(
-    "1 of 2 machines did not say whether they have the job: it cannot be reached",
+    /^1 of 2 machines did not say whether they have the job: .* ECONNREFUSED/,
   );
   // The other one has it for sure.
   first.holds = true;
@@ -397,8 +397,8 @@ test("a check says which machine does not answer, and which nodes a workflow mis
     `${second.address} has no node FluxGuidance, which flux needs: install it with ComfyUI-Manager`,
   );
   await second.stop();
-  expect(await house.check?.(unhurried, [model])).toBe(
-    `${second.address} is no ComfyUI that answers: it cannot be reached (ECONNREFUSED)`,
+  expect(await house.check?.(unhurried, [model])).toMatch(
+    new RegExp(`^${second.address} is no ComfyUI that answers: .* ECONNREFUSED`),
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { amount } from "../fuzz/amount.js";
+import { servedModels } from "../serve/subject.js";
 import { requests } from "./fuzz/requests.js";
 import { type Answer, type Call, get, post, type Subject } from "./suite/subject.js";
 import { appInProcess, onASocket, worldInProcess } from "./suite/subjects.js";
@@ -28,7 +29,8 @@ async function fuzz(open: () => Promise<Subject>, cases: number): Promise<void> 
   const { task_id: own } = (await subject.send(post({ ...picture, prompt: "own" }, subject.key))).body;
   hands.state.db.exec("update accounts set balance_micro = 1000000000");
   const keys = [subject.key, hands.secondKey, hands.revokedKey];
-  const calls = requests(keys, [theirs, own, `${theirs}/../${own}`, theirs.toUpperCase()]);
+  const taskIds = [theirs, own, `${theirs}/../${own}`, theirs.toUpperCase()];
+  const calls = requests(keys, taskIds, Object.values(hands.inputs));
   const seen = new Set<string>();
   await fc.assert(
     fc.asyncProperty(calls, async (call) => {
@@ -51,4 +53,5 @@ describe("whatever is asked, nothing breaks and nobody sees another user's data"
   it("by requests to the world", () => fuzz(worldInProcess, amount(300, 6_000)));
   it("by requests through HTTP without a socket", () => fuzz(appInProcess, amount(200, 4_000)));
   it("by requests over a socket", () => fuzz(onASocket, amount(100, 1_000)));
+  it("by requests to a served models file", () => fuzz(servedModels, amount(100, 1_000)));
 });

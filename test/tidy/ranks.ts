@@ -81,8 +81,18 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
 const aside: Readonly<Record<string, readonly string[]>> = {
   service: ["api", "sqlite.ts", "clock.ts", "package-file.ts"],
   sandbox: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "service"],
-  providers: ["api", "clock.ts", "package-file.ts", "text", "whole-file.ts"],
-  serve: ["api", "sqlite.ts", "clock.ts", "package-file.ts", "text", "whole-file.ts", "service", "providers"],
+  providers: ["api", "clock.ts", "package-file.ts", "proxy", "text", "whole-file.ts"],
+  serve: [
+    "api",
+    "sqlite.ts",
+    "clock.ts",
+    "package-file.ts",
+    "proxy",
+    "text",
+    "whole-file.ts",
+    "service",
+    "providers",
+  ],
 };
 
 /** What may be imported although its rank is not lower: only the outermost rooms know the real clock and the sandbox. */

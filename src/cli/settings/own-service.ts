@@ -15,6 +15,7 @@ import { shellWord } from "../../text/shell.js";
 import { agree, type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import { writeWholeNow } from "../../whole-file.js";
 import type { ServiceConnection } from "../../workspace/account.js";
+import { checkedProxies } from "../../workspace/connection.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { envFile } from "./env.js";
 import { fileTrouble } from "./file-trouble.js";
@@ -87,7 +88,8 @@ export async function checkedProviders(file: string, machine: Machine): Promise<
   const { models } = await readModels(file);
   const { clock, random } = machine;
   const env = providerEnv(models, file, machine);
-  const options = { clock, random, folder: ":memory:", file, kinds, env, onNote: () => {} };
+  const proxies = checkedProxies(machine.env);
+  const options = { clock, random, folder: ":memory:", file, kinds, env, proxies, onNote: () => {} };
   const service = await OwnService.open(options, () => "");
   try {
     return await checkProviders(service);
@@ -200,7 +202,8 @@ export async function holdService(
   const addressFile = join(folder, addressName);
   try {
     const running = await started(file, machine, options);
-    const { url } = running;
+    // Not the public one: from here, the name of a proxy may lead nowhere.
+    const { ownUrl: url } = running;
     if (isLoopbackHost(host)) writeWholeNow(addressFile, JSON.stringify({ url, pid: process.pid }));
     const close = async () => {
       rmSync(addressFile, { force: true });
@@ -227,7 +230,8 @@ async function started(
   const { clock, random } = machine;
   const env = providerEnv(models, file, machine);
   const onNote = (note: string) => machine.stderr.write(`bulkgen: ${note}\n`);
-  return serveModels({ ...options, clock, random, file, kinds, env, onNote });
+  const proxies = checkedProxies(machine.env);
+  return serveModels({ ...options, clock, random, file, kinds, env, proxies, onNote });
 }
 
 /** Lets a workspace use the service that another process has, such as `bulkgen serve`. */

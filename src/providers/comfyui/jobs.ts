@@ -17,9 +17,10 @@ import {
   type ProviderSettings,
   type Running,
 } from "../provider.js";
+import { openSender, type Sender } from "../send.js";
 import { type Bind, boundWorkflow, mediaNames } from "./bind.js";
 import { type Workflow, workflowFile } from "./graph.js";
-import { ComfyMachine, type Ended, goneMs, isUnreached, type Rejection } from "./machine.js";
+import { ComfyMachine, type Ended, goneMs, type Rejection } from "./machine.js";
 
 /** What a model of ComfyUI says besides. */
 export interface WorkflowModel {
@@ -55,12 +56,18 @@ export class ComfyJobs implements Provider {
   /** How many jobs are being sent to a machine, which its queue does not show yet. */
   private readonly sending = new Map<string, number>();
 
+  private readonly sender: Sender;
+
   constructor(
     settings: ProviderSettings,
-    private readonly place: Pick<ProviderPlace, "folder" | "key">,
+    private readonly place: Pick<ProviderPlace, "folder" | "key" | "clock" | "proxies">,
   ) {
     const headers = () => headersWith(settings.headers, place.key());
-    this.machines = settings.addresses.map((address) => new ComfyMachine(address, headers));
+    const sender = openSender({ ...place, key: () => place.key() });
+    this.sender = sender;
+    this.machines = settings.addresses.map(
+      (address) => new ComfyMachine(address, sender, headers, settings.timeoutMs),
+    );
   }
 
   async submit(job: ProviderJob, signal: AbortSignal): Promise<Accepted> {
@@ -107,7 +114,7 @@ export class ComfyJobs implements Provider {
     const silent = found.flatMap(({ where }) => (where instanceof Error ? [where] : []));
     if (silent[0] !== undefined)
       throw new Error(
-        `${silent.length} of ${this.machines.length} machines did not say whether they have the job: ${plainError(silent[0])}`,
+        `${silent.length} of ${this.machines.length} machines did not say whether they have the job: ${silent[0].message}`,
       );
     return null;
   }
@@ -168,7 +175,7 @@ export class ComfyJobs implements Provider {
     const reasons: string[] = [];
     for (const { machine, queue } of asked) {
       if (queue instanceof Error) {
-        reasons.push(plainError(queue));
+        reasons.push(queue.message);
         continue;
       }
       const jobs = queue.running.length + queue.pending.length + (this.sending.get(machine.address) ?? 0);
@@ -205,7 +212,8 @@ export class ComfyJobs implements Provider {
   /** A machine that the models file does not name any more still has the jobs that it was given. */
   private machineAt(address: string): ComfyMachine {
     return (
-      this.machines.find((machine) => machine.address === address) ?? new ComfyMachine(address, () => ({}))
+      this.machines.find((machine) => machine.address === address) ??
+      new ComfyMachine(address, this.sender, () => ({}))
     );
   }
 }
@@ -235,14 +243,7 @@ async function sent(
   workflow: Workflow,
   signal: AbortSignal,
 ): Promise<string> {
-  let answer: Awaited<ReturnType<ComfyMachine["prompt"]>>;
-  try {
-    answer = await machine.prompt(id, workflow, signal);
-  } catch (error) {
-    if (isUnreached(error))
-      throw new JobLater(`ComfyUI does not answer: ${plainError(error)}`, goneMs, "provider");
-    throw error;
-  }
+  const answer = await machine.prompt(id, workflow, signal);
   if ("accepted" in answer) return answer.accepted;
   if ("rejected" in answer) throw new JobRefused("parameter", rejectionText(answer.rejected), false);
   // A client's error says that the request was understood and not taken; a server's says nothing.
@@ -266,7 +267,11 @@ async function uploadedAs(
     if (typeof answer === "number" && answer >= 500) throw new Error(`it answered ${answer}`);
     return answer;
   } catch (error) {
-    throw new JobLater(`an input could not be given to ComfyUI: ${plainError(error)}`, goneMs, "provider");
+    throw new JobLater(
+      `an input could not be given to ComfyUI: ${(error as Error).message}`,
+      goneMs,
+      "provider",
+    );
   }
 }
 
@@ -373,14 +378,8 @@ async function machineTrouble(
     const models = [...new Set(missing.map((name) => classes.get(name)))].join(", ");
     return `${machine.address} has no node ${missing.join(", ")}, which ${models} needs: install it with ComfyUI-Manager`;
   } catch (error) {
-    return `${machine.address} is no ComfyUI that answers: ${plainError(error)}`;
+    return `${machine.address} is no ComfyUI that answers: ${(error as Error).message}`;
   }
-}
-
-/** An error in a few words; some of Node's have none but their code. */
-function plainError(error: unknown): string {
-  const { message, code } = error as NodeJS.ErrnoException;
-  return isUnreached(error) ? `it cannot be reached (${code})` : message || code || "unknown error";
 }
 
 const suffixes: Readonly<Record<string, string>> = { one: "st", two: "nd", few: "rd", other: "th" };

@@ -1,33 +1,14 @@
-import { Pool } from "undici";
 import type { Json } from "../provider.js";
+import type { ProviderAnswer, ProviderRequest, Sender } from "../send.js";
 import type { ObjectInfo } from "./workflow.js";
 
-/** A machine with ComfyUI, as its `server.py` speaks. Each request has a connection of its own and is sent once. */
+/** A machine with ComfyUI, as its `server.py` speaks. */
 
-/** How long a machine may take to be reached, and to answer what it knows at once (ms): models load in the same process. */
-const connectMs = 5_000;
+/** How long a machine may take to answer what it knows at once (ms): models load in the same process. */
 const answerMs = 20_000;
-/** The longest answer that is read: /queue and /history repeat whole workflows. */
-const answerBytesMax = 64 * 1024 * 1024;
-
-/** Why no connection was made, so that certainly nothing was sent. */
-const unreached = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EHOSTDOWN",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
 
 /** How long to leave a machine alone that cannot be reached (ms). */
 export const goneMs = 15_000;
-
-/** Whether this error means that the request was certainly not sent. */
-export function isUnreached(error: unknown): boolean {
-  return unreached.has((error as NodeJS.ErrnoException).code ?? "");
-}
 
 /** A job as /queue and /history list it: number, id, workflow, extra data, nodes to execute. */
 export type QueuedJob = readonly [number, string, unknown, { client_id?: string }?, ...unknown[]];
@@ -61,24 +42,17 @@ export type PromptAnswer =
   /** A status that ComfyUI itself does not answer a workflow with: a proxy, or no ComfyUI at all. */
   | { status: number };
 
-interface Question {
-  method: "GET" | "POST";
-  path: string;
-  body?: string | Uint8Array;
-  /** JSON by default. */
-  contentType?: string;
-  /** How long it may take to answer (ms); 0 leaves it to the signal. */
-  ms?: number;
-}
-
 export class ComfyMachine {
   constructor(
     /** Without a slash at its end. */
     readonly address: string,
+    private readonly sender: Sender,
     private readonly headers: () => Record<string, string>,
+    /** How long a workflow or an upload may go unanswered (ms). */
+    private readonly timeoutMs = answerMs,
   ) {}
 
-  async queue(signal?: AbortSignal): Promise<MachineQueue> {
+  async queue(signal: AbortSignal): Promise<MachineQueue> {
     const { queue_running, queue_pending } = (await this.get("/queue", signal)) as {
       queue_running?: unknown;
       queue_pending?: unknown;
@@ -90,7 +64,7 @@ export class ComfyMachine {
     return { running: queue_running as QueuedJob[], pending };
   }
 
-  async ended(id: string, signal?: AbortSignal): Promise<Ended | null> {
+  async ended(id: string, signal: AbortSignal): Promise<Ended | null> {
     const found = (await this.get(`/history/${encodeURIComponent(id)}`, signal)) as unknown as Record<
       string,
       Ended
@@ -99,7 +73,7 @@ export class ComfyMachine {
   }
 
   /** The job, wherever it is. Read in this order a job that moves on meanwhile is not missed: it only goes forward. */
-  async whereIs(id: string, signal?: AbortSignal): Promise<JobPlace> {
+  async whereIs(id: string, signal: AbortSignal): Promise<JobPlace> {
     const before = await this.ended(id, signal);
     if (before !== null) return { ended: before };
     const queue = await this.queue(signal);
@@ -110,12 +84,13 @@ export class ComfyMachine {
     return after === null ? null : { ended: after };
   }
 
-  /** Sends a workflow. An error that is not `isUnreached` leaves open whether it was accepted. */
+  /** Sends a workflow. An error that is not `JobLater` leaves open whether it was accepted. */
   async prompt(id: string, workflow: unknown, signal: AbortSignal): Promise<PromptAnswer> {
     const body = JSON.stringify({ prompt: workflow, prompt_id: id, client_id: id });
-    const { status, text } = await this.ask({ method: "POST", path: "/prompt", body, ms: 0 }, signal);
+    const question = this.question("POST", "/prompt", body, this.timeoutMs);
+    const { status, body: answered } = await this.sender.pay(question, signal);
     if (status !== 200 && status !== 400) return { status };
-    const answer = this.json(text, "/prompt") as { prompt_id?: unknown } & Rejection;
+    const answer = this.json(answered, "/prompt") as { prompt_id?: unknown } & Rejection;
     if (status === 400) return { rejected: answer };
     if (typeof answer.prompt_id !== "string")
       throw new Error(`${this.address} answered a workflow without a prompt_id`);
@@ -125,12 +100,10 @@ export class ComfyMachine {
   /** Puts a file into its input folder, and answers with the name that nodes know it by; the status if it does not take it. */
   async upload(bytes: Uint8Array, name: string, type: string, signal: AbortSignal): Promise<string | number> {
     const { contentType, body } = multipart(bytes, name, type);
-    const { status, text } = await this.ask(
-      { method: "POST", path: "/upload/image", contentType, body, ms: 0 },
-      signal,
-    );
+    const question = this.question("POST", "/upload/image", body, this.timeoutMs, contentType);
+    const { status, body: answered } = await this.sender.ask(question, signal);
     if (status !== 200) return status;
-    const answer = this.json(text, "/upload/image") as { name?: string; subfolder?: string };
+    const answer = this.json(answered, "/upload/image") as { name?: string; subfolder?: string };
     if (!answer.name) throw new Error(`${this.address} answered an upload without a name`);
     return answer.subfolder ? `${answer.subfolder}/${answer.name}` : answer.name;
   }
@@ -168,60 +141,45 @@ export class ComfyMachine {
     return Object.keys(headers).length === 0 ? { url } : { url, headers };
   }
 
-  private async get(path: string, signal?: AbortSignal): Promise<Json> {
-    const { status, text } = await this.ask({ method: "GET", path, ms: answerMs }, signal);
+  private async get(path: string, signal: AbortSignal): Promise<Json> {
+    const { status, body } = await this.sender.ask(this.question("GET", path), signal);
     if (status !== 200) throw new Error(`${this.address} answered ${path} with ${status}`);
-    return this.json(text, path);
+    return this.json(body, path);
   }
 
   private async post(path: string, body: Json, signal: AbortSignal): Promise<void> {
-    const { status } = await this.ask(
-      { method: "POST", path, body: JSON.stringify(body), ms: answerMs },
-      signal,
-    );
+    const { status } = await this.sender.ask(this.question("POST", path, JSON.stringify(body)), signal);
     if (status !== 200) throw new Error(`${this.address} answered ${path} with ${status}`);
   }
 
-  private json(text: string, path: string): Json {
+  private question(
+    method: "GET" | "POST",
+    path: string,
+    body?: string | Uint8Array,
+    timeoutMs = answerMs,
+    contentType = "application/json",
+  ): ProviderRequest {
+    const own: Record<string, string> = body === undefined ? {} : { "content-type": contentType };
+    const headers = { accept: "application/json", ...own, ...this.headers() };
+    return {
+      method,
+      url: new URL(this.address + path),
+      headers,
+      timeoutMs,
+      ...(body === undefined ? {} : { body }),
+    };
+  }
+
+  private json(body: ProviderAnswer["body"], path: string): Json {
     let value: Json;
     try {
-      value = JSON.parse(text) as Json;
+      value = JSON.parse(body.toString("utf8")) as Json;
     } catch {
       throw new Error(`${this.address} answered ${path} with something else than JSON`);
     }
     if (value === null || typeof value !== "object")
       throw new Error(`${this.address} answered ${path} in another way than ComfyUI does`);
     return value;
-  }
-
-  private async ask(
-    { method, path, body = "", contentType = "application/json", ms = answerMs }: Question,
-    signal?: AbortSignal,
-  ): Promise<{ status: number; text: string }> {
-    const { origin, pathname } = new URL(this.address);
-    const pool = new Pool(origin, {
-      connections: 1,
-      connectTimeout: connectMs,
-      headersTimeout: ms,
-      bodyTimeout: ms,
-      maxResponseSize: answerBytesMax,
-    });
-    try {
-      const answer = await pool.request({
-        method,
-        path: `${pathname.replace(/\/$/, "")}${path}`,
-        headers: {
-          accept: "application/json",
-          ...(method === "POST" ? { "content-type": contentType } : {}),
-          ...this.headers(),
-        },
-        ...(method === "POST" ? { body } : {}),
-        ...(signal ? { signal } : {}),
-      });
-      return { status: answer.statusCode, text: await answer.body.text() };
-    } finally {
-      await pool.destroy();
-    }
   }
 }
 

@@ -142,6 +142,7 @@ const submitPart = z
     body: fields.optional(),
     /** … or the fields of a form (`multipart/form-data`), where `{ file: image }` is a file. */
     form: fields.optional(),
+    /** The provider's name for the job: `id` by default, or of an answer at once the header x-request-id or request-id. */
     ref: where.optional(),
     /** Where to ask how the job is going. */
     poll: address.optional(),
@@ -157,6 +158,7 @@ export type SubmitPart = z.infer<typeof submitPart>;
 const pollPart = z
   .strictObject({
     get: target.optional(),
+    /** `status` by default, if there are words for it. */
     status: query.optional(),
     running: words,
     done: words,
@@ -193,7 +195,8 @@ const findPart = z.strictObject({
   at: query,
   /** What in the list must be what in the request: a query of each. What the request does not have is not compared. */
   match: z.record(query, query),
-  ref: query,
+  /** Where these stand in a job of the list: by default where they stand in the answer to the submit. */
+  ref: query.optional(),
   poll: address.optional(),
   cancel: address.optional(),
   /** How long after the submit a job that is not in the list was certainly never accepted. Without it, that proves nothing. */
@@ -217,16 +220,20 @@ export const description = z.strictObject({
   describe: z.string(),
   base_url: z.url().optional(),
   key_env: z.string().optional(),
-  needs_key: z.boolean().default(false),
+  /** Whether nothing is sent without a key. By default if it has a `key_env`. */
+  needs_key: z.boolean().optional(),
   concurrency: z.int().positive().optional(),
   timeout: duration.optional(),
   hosts,
   headers: headers.default({}),
   /** Fields of a model's `request` that choose the address, and are not sent. */
   endpoint: z.array(z.string()).default([]),
-  /** Fields of which a model's `request` must have one. */
-  needs: z.array(z.string()).default([]),
+  /** Fields of which a model's `request` must have one: those of `endpoint` by default. */
+  needs: z.array(z.string()).optional(),
   submit: z.array(submitPart).min(1),
+  /** Of each part that has none of its own. */
+  outputs: query.optional(),
+  cost: cost.optional(),
   ...parts,
   find: findPart.optional(),
   check: checkPart.optional(),

@@ -17,6 +17,7 @@ import {
 import { fromProvider, openSender, type ProviderRequest, retryAfterMs, type Sender } from "../send.js";
 import {
   type CancelPart,
+  type CostPlace,
   type Description,
   type ErrorPlaces,
   type HttpModel,
@@ -26,6 +27,7 @@ import {
   type Rule,
   readModel,
   type SubmitPart,
+  type Where,
 } from "./description.js";
 import { fitOf, timeOf } from "./listing.js";
 import { outputsOf } from "./outputs.js";
@@ -72,6 +74,9 @@ interface Prepared {
   question: ProviderRequest;
 }
 
+/** Where the name of an answer at once stands, unless a description says it. */
+const usualRefs: readonly Where[] = [{ header: "x-request-id" }, { header: "request-id" }];
+
 const askMsMax = 60_000;
 /** How long to wait when a provider that is asked for a job is overloaded. */
 const busyMs = 30_000;
@@ -90,7 +95,7 @@ export class HttpProvider implements Provider {
     private readonly description: Description,
     private readonly needsKey: boolean,
   ) {
-    this.sender = openSender({ clock: place.clock, key: () => this.key() });
+    this.sender = openSender({ ...place, key: () => this.key() });
     this.repeatable = description.find === undefined ? "no" : "by id";
   }
 
@@ -115,7 +120,8 @@ export class HttpProvider implements Provider {
   async poll(resume: Json, signal: AbortSignal): Promise<Done | Running> {
     const known = resume as unknown as Resume;
     const reading = await this.ask("GET", known.get, known, signal);
-    const { status, running, done, failed, moderated, note, cost } = known.poll;
+    const { running, done, failed, moderated, note, cost } = known.poll;
+    const { status = done.length > 0 ? "status" : undefined } = known.poll;
     const place = known.poll.result;
     const isResult = known.result === null && place === undefined;
     if (!isGood(reading)) return this.notYet(reading, known, isResult);
@@ -133,8 +139,8 @@ export class HttpProvider implements Provider {
       const word = findText(reading.json, status);
       if (word === null) throw this.odd(reading, `a status at ${status}`);
       if (isAmong(word, running)) return stillRunning();
-      if (isAmong(word, moderated)) throw this.refusal(reading, known, "moderation");
-      if (isAmong(word, failed)) throw this.refusal(reading, known, "provider");
+      if (isAmong(word, moderated)) throw this.refusal(reading, known, "moderation", word);
+      if (isAmong(word, failed)) throw this.refusal(reading, known, "provider", word);
       if (!isAmong(word, done))
         throw new Error(
           `${this.settings.name} says "${fromProvider(word, this.key())}", which no word of the description means`,
@@ -167,10 +173,6 @@ export class HttpProvider implements Provider {
     return { billed: typeof said === "boolean" ? said : null };
   }
 
-  async close(): Promise<void> {
-    await this.sender.close();
-  }
-
   private key(): string | null {
     return this.place.key();
   }
@@ -192,7 +194,8 @@ export class HttpProvider implements Provider {
   private doneAtOnce(reading: AnswerWithJson, { part }: Prepared): Done | null {
     const outputs = outputsOf(reading, part.outputs);
     if (outputs === null || outputs.length === 0) return null;
-    const ref = textAt(reading, part.ref);
+    const named = part.ref === undefined ? usualRefs : [part.ref];
+    const ref = named.map((where) => textAt(reading, where)).find((text) => text !== null) ?? null;
     const cost = costOf(reading, part.cost);
     return { outputs, ...(ref === null ? {} : { ref }), ...(cost === null ? {} : { cost }) };
   }
@@ -212,7 +215,7 @@ export class HttpProvider implements Provider {
       result: at(part.result),
       cancel: at(part.cancel),
       poll,
-      cancelPart: model.cancel ?? (part.cancel === undefined ? null : { method: "POST" }),
+      cancelPart: model.cancel ?? { method: "POST" },
       error: model.error ?? null,
       headers: part.headers ?? {},
       cost: costOf(reading, part.cost),
@@ -311,12 +314,18 @@ export class HttpProvider implements Provider {
     const own = readModel(job.model.details);
     const base = this.description;
     const part = partFor(job, own.submit === undefined ? base.submit : [own.submit]);
-    const outputs = own.outputs;
     const poll = own.poll ?? base.poll;
+    const completed = <Part extends { outputs?: string | undefined; cost?: CostPlace | undefined }>(
+      one: Part,
+    ) => ({
+      ...one,
+      outputs: own.outputs ?? one.outputs ?? base.outputs,
+      cost: one.cost ?? base.cost,
+    });
     return {
       ...(own.request === undefined ? {} : { request: own.request }),
-      submit: part === undefined || outputs === undefined ? part : { ...part, outputs },
-      poll: poll === undefined || outputs === undefined ? poll : { ...poll, outputs },
+      submit: part && completed(part),
+      poll: poll && completed(poll),
       cancel: own.cancel ?? base.cancel,
       error: own.error ?? base.error,
       errors: [...(own.errors ?? []), ...(base.errors ?? [])],
@@ -391,8 +400,13 @@ export class HttpProvider implements Provider {
     throw new Error(`${this.settings.name} ${oddity(reading, "a success")}`);
   }
 
-  /** The provider says that the job has failed; its rules say why. */
-  private refusal(reading: AnswerWithJson, known: Resume, kind: "moderation" | "provider"): JobRefused {
+  /** The provider says by this word that the job has failed; its rules say why. */
+  private refusal(
+    reading: AnswerWithJson,
+    known: Resume,
+    kind: "moderation" | "provider",
+    word: string,
+  ): JobRefused {
     const judge = this.judge(known.poll.error ?? known.error);
     const named = known.poll.errors.filter(({ code }) => code !== undefined);
     const judged = verdict({ ...reading, status: 400 }, named, judge) ?? verdict(reading, named, judge);
@@ -400,7 +414,7 @@ export class HttpProvider implements Provider {
     const message = words(reading, judge);
     const own =
       message === `${this.settings.name} answered ${reading.status}`
-        ? `${this.settings.name} says that it failed`
+        ? `${this.settings.name} says "${fromProvider(word, this.key())}"`
         : message;
     return new JobRefused(refusalKind(is, kind), own, billed ?? null);
   }
@@ -409,7 +423,12 @@ export class HttpProvider implements Provider {
     const part = this.description.find;
     const { clock } = this.place;
     if (part === undefined) throw new Error(`${this.settings.name} cannot find a lost job`);
-    const { request, model, question } = await this.prepared(job).catch((error: Error) => {
+    const {
+      request,
+      model,
+      question,
+      part: sentAs,
+    } = await this.prepared(job).catch((error: Error) => {
       // A refusal would be about the submit, which may have been accepted.
       throw new Error(error.message);
     });
@@ -425,7 +444,7 @@ export class HttpProvider implements Provider {
       const times = list.map((entry) => timeOf(find(entry, part.at)));
       for (const [index, entry] of list.entries()) {
         const at = times[index] ?? null;
-        const ref = findText(entry, part.ref);
+        const ref = findText(entry, part.ref ?? (typeof sentAs.ref === "string" ? sentAs.ref : "id"));
         if (ref === null || at === null || sent.isTaken(ref)) continue;
         if (at < sent.at - skewMs || at > sent.at + this.settings.timeoutMs + skewMs) continue;
         const fit = fitOf(entry, request, part.match);
@@ -449,15 +468,15 @@ export class HttpProvider implements Provider {
     const listed: AnswerWithJson = { status: 200, headers: {}, body: Buffer.alloc(0), json: one.entry };
     const at = (place: string | undefined) =>
       place === undefined ? null : this.addressIn(place, listed, { ref: one.ref }, question.url.href);
-    const get = at(part.poll) ?? at(poll.get);
+    const get = at(part.poll ?? sentAs.poll) ?? at(poll.get);
     if (get === null) throw new Error(`${this.settings.name} lists the job without an address to ask at`);
     return acceptedJob({
       ref: one.ref,
       origin,
       get,
-      cancel: at(part.cancel),
+      cancel: at(part.cancel ?? sentAs.cancel),
       poll,
-      cancelPart: model.cancel ?? null,
+      cancelPart: model.cancel ?? { method: "POST" },
       error: model.error ?? null,
     });
   }

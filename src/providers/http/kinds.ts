@@ -42,7 +42,7 @@ export const httpKinds: readonly ProviderKind[] = [
       const base = described(settings, place.folder);
       if (typeof base === "string") throw new Error(base);
       const addresses = settings.addresses.length > 0 ? settings.addresses : addressesOf(base);
-      const needsKey = base.needs_key || settings.keyEnv !== null || settings.keyFile !== null;
+      const needsKey = needsItsKey(base) || settings.keyEnv !== null || settings.keyFile !== null;
       return new HttpProvider({ ...settings, addresses }, place, base, needsKey);
     },
   },
@@ -50,7 +50,8 @@ export const httpKinds: readonly ProviderKind[] = [
 
 function shippedKind(name: string): ProviderKind {
   const base = readDescription(shippedFile(name));
-  const { describe, key_env, concurrency, timeout, needs_key: needsKey } = base;
+  const { describe, key_env, concurrency, timeout } = base;
+  const needsKey = needsItsKey(base);
   return {
     name,
     describe,
@@ -68,6 +69,10 @@ function shippedKind(name: string): ProviderKind {
   };
 }
 
+function needsItsKey({ key_env, needs_key = key_env !== undefined }: Description): boolean {
+  return needs_key;
+}
+
 function shippedFile(name: string): string {
   return packageFile(`src/providers/descriptions/${name}.yaml`);
 }
@@ -79,8 +84,7 @@ function addressesOf({ base_url }: Description): string[] {
 /** The description that a provider of `kind: http` names: a file, or one of the shipped ones by its bare name. */
 function described(provider: ProviderSettings, folder: string): Description | string {
   const named = provider.details["description"];
-  if (typeof named !== "string")
-    return { describe: "", needs_key: false, headers: {}, endpoint: [], needs: [], submit: [] };
+  if (typeof named !== "string") return { describe: "", headers: {}, endpoint: [], submit: [] };
   try {
     return readDescription(/^\w+$/.test(named) ? shippedFile(named) : resolve(folder, named));
   } catch (error) {
@@ -103,9 +107,10 @@ function mistakesIn(model: ModelSettings, base: Description, params: readonly st
   const { request, submit, poll } = readModel(model.details);
   const fields = Object.keys(request ?? {});
   const known = [...jobNames, ...params];
-  const isMissing = base.needs.length > 0 && !base.needs.some((name) => fields.includes(name));
+  const { needs = base.endpoint } = base;
+  const isMissing = needs.length > 0 && !needs.some((name) => fields.includes(name));
   return [
-    ...(isMissing ? [{ path: ["request"], message: `needs ${listed(base.needs)}` }] : []),
+    ...(isMissing ? [{ path: ["request"], message: `needs ${listed(needs)}` }] : []),
     ...unknownNames(request, ["request"], known),
     ...unknownNames(submit?.post, ["submit", "post"], [...known, ...base.endpoint]),
     ...unknownNames(submit?.headers, ["submit", "headers"], [...known, "key"]),

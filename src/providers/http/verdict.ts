@@ -63,8 +63,9 @@ export const usualRules: readonly Rule[] = [
 ];
 
 const usualPlaces = {
-  code: "not_null(error.code, error.type, code, detail.code, error_type)",
-  message: "not_null(error.message, error, message, detail.message, detail, errors[0].message, errors[0])",
+  code: "not_null(error.code, error.type, code, detail.code, error_type, detail.status, detail[0].type)",
+  message:
+    "not_null(error.message, error, message, detail.message, detail[0].msg && detail[].msg, detail, errors[0].message, errors[0], title)",
 };
 
 /** The rule that fits an answer, and the words for it. */

@@ -8,6 +8,7 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import ipaddr from "ipaddr.js";
 import { JobRefused, type MediaFile, type MediaName } from "../../providers/provider.js";
+import type { Proxies } from "../../proxy/variables.js";
 import { discard, inputBytesMax } from "../../service/inputs/fetch.js";
 
 /**
@@ -44,15 +45,22 @@ function isPublic(address: string): boolean {
   return read.range() === "unicast";
 }
 
+export interface InputPlace {
+  folder: string;
+  own: OwnFile;
+  allowedHosts: readonly string[];
+  proxies: Proxies | null;
+}
+
 /** The input at an address, on disk. Throws Refused with a sentence for clients. */
 export async function bringInput(
   field: MediaName,
   address: string,
-  { folder, own, allowedHosts }: { folder: string; own: OwnFile; allowedHosts: readonly string[] },
+  place: InputPlace,
   signal: AbortSignal,
 ): Promise<MediaFile> {
-  const here = own(address);
-  const path = here?.path ?? (await fetched(address, folder, allowedHosts, signal));
+  const here = place.own(address);
+  const path = here?.path ?? (await fetched(address, place, signal));
   const { fileTypeFromFile } = await import("file-type");
   const found = await fileTypeFromFile(path).catch(() => undefined);
   if (!found?.mime.startsWith(`${field}/`))
@@ -62,27 +70,28 @@ export async function bringInput(
 
 async function fetched(
   first: string,
-  folder: string,
-  allowedHosts: readonly string[],
+  { folder, allowedHosts, proxies }: InputPlace,
   signal: AbortSignal,
 ): Promise<string> {
   await mkdir(folder, { recursive: true });
   const file = join(folder, createHash("sha256").update(first).digest("hex"));
   const known = await stat(file).catch(() => null);
   if (known !== null) return file;
-  const { Agent } = await import("undici");
+  const { connectionsTo } = await import("../../proxy/tunnel.js");
   let address = first;
   for (let hop = 0; hop <= redirectsMax; hop++) {
     const problem = inputAddressProblem(address, () => false, allowedHosts);
     if (problem) throw new JobRefused("input", `The input ${shown(address)} ${problem}`);
-    const isAllowed = allowedHosts.includes(new URL(address).hostname);
-    const agent = new Agent({
+    const url = new URL(address);
+    const isAllowed = allowedHosts.includes(url.hostname);
+    const agent = connectionsTo(url, proxies, {
       headersTimeout: idleMs,
       bodyTimeout: idleMs,
       connect: { timeout: idleMs, ...(isAllowed ? {} : { lookup: publicLookup }) },
     });
     try {
-      const { origin, pathname, search } = new URL(address);
+      if (proxies !== null && !isAllowed) await refusePrivateName(url.hostname);
+      const { origin, pathname, search } = url;
       const path = pathname + search;
       const { statusCode, headers, body } = await agent.request({ origin, path, method: "GET", signal });
       const location = headers["location"];
@@ -130,6 +139,16 @@ const publicLookup: LookupFunction = (name, options, done) => {
     return done(null, first.address, first.family);
   });
 };
+
+/** A proxy resolves names itself. One that cannot be resolved here passes: then only the proxy knows where it leads. */
+function refusePrivateName(name: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    publicLookup(name, { all: true }, (error) => {
+      if (error !== null && (error as NodeJS.ErrnoException).code === undefined) reject(error);
+      else resolve();
+    });
+  });
+}
 
 /** An address without its query, which may hold a signature. */
 function shown(address: string): string {

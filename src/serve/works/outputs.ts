@@ -3,9 +3,10 @@ import { copyFile, mkdir, open, readFile, rename, rm, stat, writeFile } from "no
 import { dirname, extname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Agent } from "undici";
+import type { Dispatcher } from "undici";
 import type { Category } from "../../api/records.js";
 import { type JobOutput, JobRefused } from "../../providers/provider.js";
+import type { Proxies } from "../../proxy/variables.js";
 import { discard } from "../../service/inputs/fetch.js";
 
 /** Finished files on disk: fetched whole, checked, and only then called outputs. */
@@ -31,20 +32,27 @@ export class NotFetched extends Error {
 /** A file of at most so many bytes is checked in memory, which takes a fraction of the calls of the system. */
 const smallBytes = 1024 * 1024;
 
+export interface OutputPlace {
+  folder: string;
+  number: number;
+  category: Category;
+  proxies: Proxies | null;
+}
+
 /**
  * Brings one output into `folder` as `<number>.<extension>` and returns the extension. Throws Refused if what is there is
  * not what was asked for, and NotFetched or a system's error if it could not be brought. One that is in `folder` already stays.
  */
 export async function bringOutput(
   output: JobOutput,
-  { folder, number, category }: { folder: string; number: number; category: Category },
+  { folder, number, category, proxies }: OutputPlace,
   signal: AbortSignal,
 ): Promise<string> {
   if ("path" in output && dirname(output.path) === folder) return extname(output.path).slice(1);
   await mkdir(folder, { recursive: true });
   const part = join(folder, `${number}.part`);
   if ("path" in output) await copyFile(output.path, part);
-  else if ("url" in output) await download(output.url, output.headers ?? {}, part, signal);
+  else if ("url" in output) await download(output.url, output.headers ?? {}, part, proxies, signal);
   const extension = await checkedExtension(
     "bytes" in output ? output.bytes : await contentOf(part),
     category,
@@ -75,12 +83,19 @@ async function download(
   address: string,
   headers: Record<string, string>,
   path: string,
+  proxies: Proxies | null,
   signal: AbortSignal,
 ): Promise<void> {
-  const { Agent } = await import("undici");
-  const agent = new Agent({ headersTimeout: idleMs, bodyTimeout: idleMs, connect: { timeout: idleMs } });
+  const { connectionsTo } = await import("../../proxy/tunnel.js");
+  const options = { headersTimeout: idleMs, bodyTimeout: idleMs, connect: { timeout: idleMs } };
+  const agents: Dispatcher[] = [];
+  const agentFor = (url: URL) => {
+    const agent = connectionsTo(url, proxies, options);
+    agents.push(agent);
+    return agent;
+  };
   try {
-    const { statusCode, headers: answered, body } = await followed(agent, address, headers, signal);
+    const { statusCode, headers: answered, body } = await followed(agentFor, address, headers, signal);
     if (statusCode !== 200) {
       discard(body);
       const gone = statusCode === 403 || statusCode === 404 || statusCode === 410;
@@ -98,16 +113,21 @@ async function download(
     if (typeof length === "string" && answered["content-encoding"] === undefined && Number(length) !== size)
       throw new NotFetched(`the provider's file broke off after ${size} of ${length} bytes`, false);
   } finally {
-    await agent.destroy();
+    await Promise.all(agents.map((agent) => agent.destroy()));
   }
 }
 
 /** The answer at the end of a few redirects. One to another host loses the headers, which only the first is to know. */
-async function followed(agent: Agent, first: string, headers: Record<string, string>, signal: AbortSignal) {
+async function followed(
+  agentFor: (url: URL) => Dispatcher,
+  first: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+) {
   const { origin } = new URL(first);
   let address = new URL(first);
   for (let hop = 0; ; hop++) {
-    const answer = await agent.request({
+    const answer = await agentFor(address).request({
       origin: address.origin,
       path: address.pathname + address.search,
       method: "GET",

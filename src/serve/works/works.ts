@@ -19,6 +19,7 @@ import {
   type ProviderJob,
   type ProviderSettings,
 } from "../../providers/provider.js";
+import type { Proxies } from "../../proxy/variables.js";
 import { ServiceRefusal, type WorldResponse } from "../../service/answers/answers.js";
 import type { StoredFile } from "../../service/answers/reply.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
@@ -29,7 +30,7 @@ import type { OwnModel } from "../models/models-file.js";
 import { bringInput, type OwnFile } from "./inputs.js";
 import type { JobChange, JobRecord, Journal } from "./journal.js";
 import { ProviderLine } from "./line.js";
-import { bringOutput, contentTypeOf, NotFetched, removeFolder } from "./outputs.js";
+import { bringOutput, contentTypeOf, NotFetched, type OutputPlace, removeFolder } from "./outputs.js";
 
 /** What the works need of the service around them. */
 export interface WorksParts {
@@ -47,6 +48,7 @@ export interface WorksParts {
   allowedHosts: () => readonly string[];
   key: (settings: ProviderSettings) => string | null;
   env: Readonly<Record<string, string>>;
+  proxies: Proxies | null;
   /** A file of this service by its address, for a task of this account. */
   own: (accountId: string) => OwnFile;
   /** The change that decides a task. */
@@ -588,9 +590,11 @@ export class Works implements Workshop {
     const task = state.task(taskId);
     if (!task) return undefined;
     const billed = refused.billed === true ? "The provider bills it all the same." : null;
+    // Clients judge a failure by its message: what moderation refuses, they do not ask for again.
+    const said = refused.kind === "moderation" ? "Refused by content moderation: " : "";
     await this.parts.commit(() => {
       if (journal.job(taskId)?.stage === "decided") return;
-      state.commit([this.parts.decision(task, refused.message)]);
+      state.commit([this.parts.decision(task, said + refused.message)]);
       journal.update(taskId, { stage: "decided", endedAt: this.now(), note: billed });
     });
     await removeFolder(this.jobFolder(taskId));
@@ -624,6 +628,7 @@ export class Works implements Workshop {
         folder: join(this.parts.folder, "inputs"),
         own: this.parts.own(task.accountId),
         allowedHosts: this.parts.allowedHosts(),
+        proxies: this.parts.proxies,
       };
       media[name] = await bringInput(name, address, place, this.closing.signal);
     }
@@ -638,8 +643,9 @@ export class Works implements Workshop {
     return { id: job.taskId, model: job.model, prompt, params, media, folder: this.jobFolder(job.taskId) };
   }
 
-  private placeOf({ taskId, model: { category } }: JobRecord, number: number) {
-    return { folder: join(this.parts.folder, "outputs", taskId), number, category };
+  private placeOf({ taskId, model: { category } }: JobRecord, number: number): OutputPlace {
+    const { folder, proxies } = this.parts;
+    return { folder: join(folder, "outputs", taskId), number, category, proxies };
   }
 
   private jobFolder(taskId: string): string {
@@ -684,8 +690,9 @@ export class Works implements Workshop {
     if (found) return found;
     const kind = this.parts.kinds.find(({ name }) => name === settings.kind);
     if (!kind) throw new Error(`there is no kind of provider ${settings.kind}`);
-    const { clock, random, modelsFolder: folder, env } = this.parts;
-    const made = kind.open(settings, { clock, random, folder, env, key: () => this.parts.key(settings) });
+    const { clock, random, modelsFolder: folder, env, proxies } = this.parts;
+    const key = () => this.parts.key(settings);
+    const made = kind.open(settings, { clock, random, folder, env, proxies, key });
     this.providers.set(known, made);
     return made;
   }

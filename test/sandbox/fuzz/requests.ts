@@ -21,30 +21,39 @@ const params = fc
       { requiredKeys: [] },
     ),
   );
-const url = fc.oneof(
-  fc.webUrl({ validSchemes: ["https"] }),
-  fc.constantFrom(
-    "file:///etc/passwd",
-    "http://169.254.169.254/",
-    "data:image/png;base64,AA",
-    "javascript:0",
-    "//x",
-  ),
-  text,
-);
 
-/** Likely values of the fields of a body. */
-const hints = {
-  model: fc.constantFrom(...catalogue.map((model) => model.key)),
-  prompt: text,
-  params,
-  image_url: url,
-  video_url: url,
-  audio_url: url,
-};
+/** Likely values of the fields of a body. Nothing beyond this machine is named: a service may fetch what it takes. */
+function hintsWith(inputs: readonly string[]): Record<string, fc.Arbitrary<unknown>> {
+  const url = fc.oneof(
+    fc
+      .tuple(fc.constantFrom(...inputs), fc.webQueryParameters(), fc.webFragments())
+      .map(([input, query, fragment]) => `${input}?${query}#${fragment}`),
+    fc.constantFrom(
+      "file:///etc/passwd",
+      "http://169.254.169.254/",
+      "data:image/png;base64,AA",
+      "javascript:0",
+      "//x",
+    ),
+    text,
+  );
+  return {
+    model: fc.constantFrom(...catalogue.map((model) => model.key)),
+    prompt: text,
+    params,
+    image_url: url,
+    video_url: url,
+    audio_url: url,
+  };
+}
 
 /** Requests made from each operation's own schema. `taskIds` are ids that mean something to somebody. */
-export function requests(keys: readonly string[], taskIds: readonly string[]): fc.Arbitrary<Call> {
+export function requests(
+  keys: readonly string[],
+  taskIds: readonly string[],
+  inputs: readonly string[],
+): fc.Arbitrary<Call> {
+  const hints = hintsWith(inputs);
   const headers = headersWith(keys);
   const each = operations.map((operation): fc.Arbitrary<Call> => {
     const { method, path } = endpoints[operation.endpoint];

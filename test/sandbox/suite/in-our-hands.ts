@@ -5,8 +5,6 @@ import { type Answer, get, type Hands, post, type Subject } from "./subject.js";
 import { codeOf } from "./tour.js";
 
 const picture = { model: "aurora-image", prompt: "A lighthouse at dawn" };
-const file = "https://example.invalid/input";
-const inputs = { image_url: `${file}.png`, video_url: `${file}.mp4`, audio_url: `${file}.mp3` };
 
 /** The sentences of the page that can only be shown of a service whose accounts and clock are ours. */
 export function inOurHands(open: () => Promise<Subject>): void {
@@ -118,7 +116,7 @@ export function inOurHands(open: () => Promise<Subject>): void {
         return balance + used_this_key;
       };
       const start = await total();
-      for (const prompt of ["one", "two [[moderation]]", "", "three [[provider-error]]"]) {
+      for (const prompt of ["one", "", ...hands.failing]) {
         await generate({ ...picture, prompt });
         expect(await total()).toBeCloseTo(start, 6);
         await subject.wait(400);
@@ -132,7 +130,7 @@ export function inOurHands(open: () => Promise<Subject>): void {
       // Lets everything end that was begun before.
       await subject.wait(60_000);
       const before = (await me()).credits;
-      const { task_id: id } = (await generate({ ...picture, prompt: "A fox [[moderation]]" })).body;
+      const { task_id: id } = (await generate({ ...picture, prompt: hands.failing[0] })).body;
       await subject.wait(1_000);
       const answer = await ask(`/api/v1/task/${id}`);
       expect(answer.status).toBe(200);
@@ -163,7 +161,7 @@ export function inOurHands(open: () => Promise<Subject>): void {
       setAccount("balance_micro = 1000000000");
       const { models } = (await ask("/api/v1/models")).body;
       for (const { model_key: model, input_type: type } of models as Model[]) {
-        const whole: Record<string, string> = { model, prompt: "A hare", ...inputs };
+        const whole: Record<string, string> = { model, prompt: "A hare", ...hands.inputs };
         for (const field of needed[type] ?? []) {
           const { [field]: _, ...lacking } = whole;
           expect((await generate(lacking)).status).toBe(400);

@@ -1,3 +1,4 @@
+import type { MediaField } from "../../../src/api/inputs.js";
 import type { SqliteState } from "../../../src/service/state/sqlite-state.js";
 
 /** One request of the suite. The body is sent as it is. */
@@ -26,6 +27,8 @@ export interface Subject {
   /** The status of an output's URL fetched without a key; absent where there are no files. */
   download?: (url: string) => Promise<number>;
   close(): Promise<void>;
+  /** Its address; absent if it has no socket. */
+  url?: string;
   /** What only a service in our own hands lets us do. */
   hands?: Hands;
 }
@@ -38,6 +41,10 @@ export interface Hands {
   /** Another key of the same account. */
   secondKey: string;
   strangersKey: string;
+  /** Prompts whose tasks fail. */
+  failing: readonly string[];
+  /** An input of each kind that the service takes. */
+  inputs: Readonly<Record<MediaField, string>>;
 }
 
 export function get(path: string, key: string): Call {

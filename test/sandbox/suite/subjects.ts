@@ -15,6 +15,8 @@ import { InProcess } from "../in-process.js";
 import { CountingRandom, ManualClock } from "../manual-clock.js";
 import type { Answer, Call, Hands, Subject } from "./subject.js";
 
+const file = "https://example.invalid/input";
+
 const keys = {
   key: `svc_${"A".repeat(32)}`,
   secondKey: `svc_${"D".repeat(32)}`,
@@ -46,7 +48,7 @@ export async function worldInProcess(switches: SwitchSettings = {}): Promise<Sub
 export async function onASocket(): Promise<Subject> {
   return withFile(async (options, hands, clock) => {
     const sandbox = await serveSandbox(options);
-    return { ...byHttp(sandbox.url, keys.key, hands, clock), close: () => sandbox.close() };
+    return { ...byHttp(sandbox.url, hands, clock), close: () => sandbox.close() };
   });
 }
 
@@ -81,9 +83,11 @@ export async function appInProcess(more: Partial<SandboxOptions> = {}): Promise<
 
 type Ask = (url: string, init: RequestInit) => Promise<Response>;
 
-function byHttp(base: string, key: string, hands: Hands, clock: ManualClock) {
+/** A service in our hands at an address. */
+export function byHttp(base: string, hands: Hands, clock: { advance(ms: number): void }) {
   return {
-    key,
+    key: keys.key,
+    url: base,
     hands,
     send: (call: Call) => overHttp(fetch, base, call),
     wait: async (ms: number) => clock.advance(ms),
@@ -110,7 +114,7 @@ async function withFile(
 }
 
 /** Two users: one with two good keys and a revoked one, and a stranger. */
-function furnished(state: SqliteState, clock: ManualClock): Hands {
+export function furnished(state: SqliteState, clock: { now(): number }): Hands {
   for (const [id, email] of [
     [ada, "ada@example.com"],
     [stranger, "stranger@example.com"],
@@ -135,7 +139,13 @@ function furnished(state: SqliteState, clock: ManualClock): Hands {
     state.saveKey({ id: name, accountId, hash, name, createdAt: clock.now() });
   }
   state.db.prepare("update keys set revoked_at = 1 where id = 'revokedKey'").run();
-  return { state, accountId: ada, ...keys };
+  return {
+    state,
+    accountId: ada,
+    ...keys,
+    failing: ["A fox [[moderation]]", "A fox [[provider-error]]"],
+    inputs: { image_url: `${file}.png`, video_url: `${file}.mp4`, audio_url: `${file}.mp3` },
+  };
 }
 
 async function overHttp(ask: Ask, base: string, call: Call): Promise<Answer> {

@@ -3,6 +3,7 @@ import { basename, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Document, parseDocument, stringify, visit } from "yaml";
 import { EarlyExit } from "../../../core/exit.js";
+import type { Machine } from "../../../machine.js";
 import type { StarterName } from "../../../options/setup.js";
 import { packageFile } from "../../../package-file.js";
 import { type Workflow, WorkflowMistake, workflowIn } from "../../../providers/comfyui/graph.js";
@@ -12,7 +13,9 @@ import {
   inspectWorkflow,
   type ObjectInfo,
 } from "../../../providers/comfyui/workflow.js";
+import { openSender } from "../../../providers/send.js";
 import { leaves } from "../../../text/within.js";
+import { checkedProxies } from "../../../workspace/connection.js";
 import { firstJob } from "../../../workspace/starter.js";
 import { fileTrouble } from "../../settings/file-trouble.js";
 
@@ -54,17 +57,18 @@ const defaultMachine = "http://127.0.0.1:8188";
  * for a file that is no workflow.
  */
 export async function workflowStarter(
-  { file, address = defaultMachine, cwd }: { file: string; address: string | undefined; cwd: string },
+  { file, address = defaultMachine }: { file: string; address: string | undefined },
   folder: string,
-  signal: AbortSignal,
+  { cwd, clock, env, interrupt }: Machine,
 ): Promise<ModelsStarter> {
   const path = resolve(cwd, file);
   const { text, workflow } = readWorkflow(path, file);
   const notes: string[] = [];
-  const info = await new ComfyMachine(address, () => ({})).objectInfo(signal).catch((error: Error) => {
-    const why = (error as NodeJS.ErrnoException).code ?? error.message;
+  const sender = openSender({ clock, key: () => null, proxies: checkedProxies(env) });
+  const machine = new ComfyMachine(address, sender, () => ({}));
+  const info = await machine.objectInfo(interrupt()).catch((error: Error) => {
     notes.push(
-      `ComfyUI does not answer at ${address} (${why}), so models.yaml has no lists of the values it takes, such as its checkpoints`,
+      `ComfyUI does not answer at ${address} (${error.message}), so models.yaml has no lists of the values it takes, such as its checkpoints`,
     );
     return {} as ObjectInfo;
   });

@@ -7,7 +7,7 @@ import type { InitFlags, StarterName } from "../../../options/setup.js";
 import { kinds } from "../../../serve/kinds.js";
 import { readModelsFile } from "../../../serve/models/models-file.js";
 import { agree } from "../../../trust/trust.js";
-import { checkedAddress } from "../../../workspace/connection.js";
+import { checkedAddress, checkedProxies } from "../../../workspace/connection.js";
 import { firstJob, makeStarter, providerEnvText } from "../../../workspace/starter.js";
 import { configName } from "../../settings/config-file.js";
 import { envFile, keyFromFile } from "../../settings/env.js";
@@ -141,7 +141,7 @@ async function starterOf(
       "usage",
       "a model of ComfyUI is a workflow. Save one with Workflow → Export (API), and give it with --workflow FILE. Nothing was created.",
     );
-  return workflowStarter({ file, address, cwd: machine.cwd }, folder, machine.interrupt());
+  return workflowStarter({ file, address }, folder, machine);
 }
 
 /** Unlike that of a service, it may have a path, such as /v1. */
@@ -204,13 +204,14 @@ async function keyFor(
 async function tryKey(
   { files }: ModelsStarter,
   key: string,
-  { clock, random, interrupt }: Machine,
+  { clock, random, interrupt, env }: Machine,
 ): Promise<void> {
   const { models } = await readModelsFile(files[modelsName] ?? "", { file: modelsName, folder: ".", kinds });
   const provider = models[0]?.provider;
   const kind = kinds.find(({ name }) => name === provider?.kind);
   if (provider === undefined || kind === undefined) return;
-  const open = kind.open(provider, { clock, random, folder: ".", key: () => key, env: {} });
+  const proxies = checkedProxies(env);
+  const open = kind.open(provider, { clock, random, folder: ".", key: () => key, env: {}, proxies });
   const problem =
     (await open.check?.(
       interrupt(),

@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
@@ -29,12 +30,13 @@ export async function serve({
   machine,
 }: Call<ServeFlags, { models?: string }>): Promise<undefined> {
   const file = resolve(machine.cwd, models);
+  const publicUrl = checkedReach(flags);
+  const tls = tlsOf(flags, machine);
   const read = await readModels(file);
   await agreeToModels(file, machine);
-  const publicUrl = checkedReach(flags);
   const folder = servedFolder(flags, machine, models);
   const { host, port } = flags;
-  const reach = { host, port, ...(publicUrl === undefined ? {} : { publicUrl }), ...tlsOf(flags, machine) };
+  const reach = { host, port, ...(publicUrl === undefined ? {} : { publicUrl }), ...tls };
   const running = await holdService(file, machine, { folder, ...reach }).catch((error) => {
     throw startProblem(error, flags);
   });
@@ -53,7 +55,7 @@ export async function serve({
     print(flags, machine, "serve", shown, () =>
       [
         `${count(read.models.length, "model")} of ${models} served at ${url}. Press Ctrl-C to stop.`,
-        ...(publicUrl === undefined ? [] : [`  the proxy reaches it at ${running.ownUrl}`]),
+        ...(publicUrl === undefined ? [] : [`  it listens at ${running.ownUrl}`]),
         `  page: ${page.link}`,
         ...(key === undefined
           ? ["  keys: bulkgen serve keys create NAME"]
@@ -80,12 +82,13 @@ function checkedReach({ host, tlsCert, tlsKey, behindProxy }: ServeFlags): strin
     throw new EarlyExit("usage", "--tls-cert and --tls-key belong together");
   if (behindProxy !== undefined) {
     const url = URL.canParse(behindProxy) ? new URL(behindProxy) : null;
-    if (url?.protocol !== "https:")
+    // The addresses of outputs are below it, and the service finds its own among inputs by their origin.
+    if (url?.protocol !== "https:" || url.pathname !== "/" || url.search !== "" || url.hash !== "")
       throw new EarlyExit(
         "usage",
-        `--behind-proxy: expected the https:// address of the proxy, got ${behindProxy}`,
+        `--behind-proxy: expected the address of the proxy without a path, such as https://models.example.com, got ${behindProxy}`,
       );
-    return behindProxy;
+    return url.origin;
   }
   if (!isLoopbackHost(host) && tlsCert === undefined)
     throw new EarlyExit(
@@ -95,17 +98,39 @@ function checkedReach({ host, tlsCert, tlsKey, behindProxy }: ServeFlags): strin
   return undefined;
 }
 
-function tlsOf({ tlsCert, tlsKey }: ServeFlags, { cwd }: Machine) {
+/** Certificate and key, which clients will find in order. Throws EarlyExit. */
+function tlsOf({ tlsCert, tlsKey }: ServeFlags, { cwd }: Machine): { tls?: { cert: string; key: string } } {
   if (tlsCert === undefined || tlsKey === undefined) return {};
-  const read = (name: string, file: string) => {
-    const path = resolve(cwd, file);
-    try {
-      return readFileSync(path, "utf8");
-    } catch (error) {
-      throw new EarlyExit("usage", `${name}: ${fileTrouble(error, path)}`);
-    }
-  };
-  return { tls: { cert: read("--tls-cert", tlsCert), key: read("--tls-key", tlsKey) } };
+  const [certFile, keyFile] = [resolve(cwd, tlsCert), resolve(cwd, tlsKey)];
+  const [cert, key] = [pemFile("--tls-cert", certFile), pemFile("--tls-key", keyFile)];
+  const certificate = parsedPem(
+    `--tls-cert: ${certFile} has no certificate in PEM form`,
+    () => new X509Certificate(cert),
+  );
+  const isEncrypted = key.includes("ENCRYPTED");
+  const problem = isEncrypted
+    ? "needs a passphrase; write one without it, as with `openssl pkey -in KEY -out PLAIN`"
+    : "has no private key in PEM form";
+  const privateKey = parsedPem(`--tls-key: ${keyFile} ${problem}`, () => createPrivateKey(key));
+  if (!certificate.checkPrivateKey(privateKey))
+    throw new EarlyExit("usage", `--tls-key: ${keyFile} is not the key of the certificate in ${certFile}`);
+  return { tls: { cert, key } };
+}
+
+function pemFile(name: string, path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new EarlyExit("usage", `${name}: ${fileTrouble(error, path)}`);
+  }
+}
+
+function parsedPem<Parsed>(problem: string, parse: () => Parsed): Parsed {
+  try {
+    return parse();
+  } catch {
+    throw new EarlyExit("usage", problem);
+  }
 }
 
 function startProblem(error: NodeJS.ErrnoException, { host, port }: ServeFlags): Error {

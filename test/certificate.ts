@@ -1,0 +1,20 @@
+/** A certificate of `service.example`, for a hundred years; signed by itself, and of use for nothing else. */
+export const certificate = `-----BEGIN CERTIFICATE-----
+MIIBqDCCAU2gAwIBAgIUDyp9J6OJaNnRd4uP0Ww8sInS3cwwCgYIKoZIzj0EAwIw
+GjEYMBYGA1UEAwwPc2VydmljZS5leGFtcGxlMCAXDTI2MTEyNjEzMTgyMFoYDzIx
+MjYxMTAyMTMxODIwWjAaMRgwFgYDVQQDDA9zZXJ2aWNlLmV4YW1wbGUwWTATBgcq
+hkjOPQIBBggqhkjOPQMBBwNCAASZb1/CBrGRli0KcXvqOUx6DzMOkm5+0asg7xbO
+dIOIbVRfr4xpz4dhaDOqhn98c2RXJUl8p/3mQ0ThbmQZzQx2o28wbTAdBgNVHQ4E
+FgQU7DBU2Kqz9TScH+8NbVZE2KqkSz8wHwYDVR0jBBgwFoAU7DBU2Kqz9TScH+8N
+bVZE2KqkSz8wDwYDVR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgg9zZXJ2aWNlLmV4
+YW1wbGUwCgYIKoZIzj0EAwIDSQAwRgIhAPLUtBktAIqccXnuqNHi0fGaNoNZEzXm
+3SopXfywnqD9AiEA5iWUO3UIG4FKFv2gIdU4MSer9jqC61Er2dyLUpsvVX4=
+-----END CERTIFICATE-----
+`;
+/** Of the certificate. */
+export const privateKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgEw6gOCUs6iueMcOs
+jXtP1KtbLoj9QMDYuO32uAIEtX2hRANCAASZb1/CBrGRli0KcXvqOUx6DzMOkm5+
+0asg7xbOdIOIbVRfr4xpz4dhaDOqhn98c2RXJUl8p/3mQ0ThbmQZzQx2
+-----END PRIVATE KEY-----
+`;
