@@ -150,11 +150,16 @@ describe("documents", () => {
     await called(0, place, "pick a01-v2 --sandbox --json");
     place.write(
       "said.yaml",
-      "rows: [{ id: a, prompt: hello }]\nsteps: [{ name: voice, model: voice-clear }]\n",
+      `rows: [{ id: a, prompt: hello }]
+steps:
+  - { name: voice, model: voice-clear }
+  - { name: picture, model: aurora-image-mini }
+  - { name: clip, model: reel-image, image_url: "@picture" }
+`,
     );
     await called(0, place, "run said.yaml --sandbox --json --yes");
     const said = readFileSync(join(place.folder, "sandbox-outputs", "said", "index.jsonl"), "utf8");
-    check("index", JSON.parse(said), place);
+    for (const line of said.trim().split("\n")) check("index", JSON.parse(line), place);
     const outputs = join(place.folder, "sandbox-outputs", "set");
     check("index", JSON.parse(readFileSync(join(outputs, "a01.json"), "utf8")), place);
     for (const line of readFileSync(join(outputs, "index.jsonl"), "utf8").trim().split("\n"))

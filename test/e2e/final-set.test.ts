@@ -64,6 +64,8 @@ test("a film is handed over with the approved take of each frame, and never with
   const second = readFileSync(join(where.folder, "outputs/film/cup-frame-v2.png"));
   expect(parts.get("cup-frame.png")?.equals(second)).toBe(true);
   expect(String(parts.get("index.jsonl"))).toContain('"file":"cup-frame.png"');
+  // The clip says which take it was made of.
+  expect(String(parts.get("index.jsonl"))).toContain('"made_from":{"image_url":"cup-frame-v2"}');
   // Beside the folder itself, files have their names there.
   const plain = await run(where, ["export", "--final", "--columns", "item,file"]);
   expect(plain.stdout).toContain("cup-frame-v2,cup-frame-v2.png");
