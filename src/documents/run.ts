@@ -286,6 +286,19 @@ export const report = z.strictObject({
     }),
   ),
   notBegun: z.array(notBegun),
+  by: z
+    .strictObject({
+      column: text("as it was asked for with --by"),
+      groups: z.array(
+        z.strictObject({
+          value: text("of the column; empty for rows without one"),
+          tasks: count("tasks that were paid for"),
+          credits: credits("what they cost"),
+        }),
+      ),
+    })
+    .nullable()
+    .describe("what was spent by the values of a column of the sheets; null without --by"),
 });
 
 /**

@@ -129,6 +129,14 @@ export const reportFlags = {
     since,
     { default: since("yesterday"), defaultText: "yesterday", inFiles: "never" },
   ),
+  by: option(
+    "<column>",
+    "what was spent by the values of this column of the sheets, such as client",
+    anyText,
+    {
+      inFiles: "never",
+    },
+  ),
   ...workspaceFlags,
 };
 export type ReportFlags = FlagsOf<typeof reportFlags>;

@@ -7,7 +7,7 @@ import { type Cell, type Column, labelled, paint, table } from "../text/table.js
 import { terminalText } from "../text/terminal.js";
 import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { iso, localMinute, localTime } from "../text/times.js";
-import type { RunLine } from "../workspace/status.js";
+import type { RunLine, SpentBy } from "../workspace/status.js";
 import { creditsText, hintsOf, runJson, starterText, stateText } from "./status.js";
 
 /** What happened in a workspace since a given time, for the morning after scheduled runs. */
@@ -17,6 +17,8 @@ export interface RunsReport {
   runs: readonly RunLine[];
   /** Scheduled runs that came due and never became a run. */
   notBegun: readonly NotBegun[];
+  /** What was spent by the values of a column; absent if nobody asked. */
+  by?: { column: string; groups: readonly SpentBy[] };
 }
 
 interface NotBegun {
@@ -58,10 +60,29 @@ export function runsReportText(
   return [
     total,
     ...(runs.length === 0 ? [] : ["", runsText(runs, style)]),
+    ...(report.by === undefined ? [] : ["", groupsText(report.by, style)]),
     ...section("Not begun", missing, style),
     ...section("Failed", failures, style),
     ...section("To do", todo, style),
   ].join("\n");
+}
+
+const groupsShown = 50;
+
+function groupsText({ column, groups }: NonNullable<RunsReport["by"]>, style: TerminalStyle): string {
+  if (groups.length === 0) return `nothing was spent, so there is nothing by ${column}`;
+  const rows = groups
+    .slice(0, groupsShown)
+    .map(({ value, tasks, credits }): Cell[] => [value || "(empty)", tasks, showCredits(credits)]);
+  const columns: Column[] = [
+    { title: column, flexible: true },
+    { title: "tasks", align: "right" },
+    { title: "credits", align: "right" },
+  ];
+  const more = groups.length - groupsShown;
+  return [table(columns, rows, style), ...(more > 0 ? [`and ${more} more: --json has every one`] : [])].join(
+    "\n",
+  );
 }
 
 function linesOf({ id }: RunLine["run"], lines: readonly string[]): [string, Cell][] {
@@ -172,7 +193,7 @@ function notBegunText({ dueAt, state, exit, note }: NotBegun): string {
 }
 
 /** The report for programs: credits as numbers, times as ISO 8601. */
-export function runsReportJson({ since, runs, notBegun }: RunsReport) {
+export function runsReportJson({ since, runs, notBegun, by }: RunsReport) {
   const { archived, failed, undecided, spent, pending, atService, lostCredits } = totalsOf(runs);
   return {
     since: iso(since),
@@ -198,5 +219,10 @@ export function runsReportJson({ since, runs, notBegun }: RunsReport) {
       exitName: exitNameOf(exit),
       note,
     })),
+    by: by === undefined ? null : { column: by.column, groups: by.groups.map(groupJson) },
   };
+}
+
+function groupJson({ value, tasks, credits }: SpentBy) {
+  return { value, tasks, credits: toNumber(credits) };
 }

@@ -1,10 +1,12 @@
 import type { Clock } from "../clock.js";
 import type { FailureKind } from "../core/failure.js";
 import { type ItemState, itemStates } from "../core/item.js";
+import { type Credits, noCredits, plus } from "../core/money.js";
 import type { Forecast } from "../core/pace/forecast.js";
 import { timeLeftMs } from "../core/pace/time-left.js";
 import type { Item, Run } from "../core/ports/store.js";
 import type { Reason } from "../core/reason.js";
+import { foldedName } from "../manifest/shape/columns.js";
 import type { Store } from "../store/workspace/workspace.js";
 import type { ItemReason } from "../text/reasons.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
@@ -127,6 +129,38 @@ export async function historyOf(workspace: Workspace, clock: Clock, since = 0): 
   } finally {
     await store.close();
   }
+}
+
+/** What the tasks of these runs have cost, by the values of a column of their sheets; `model` and a matrix's keys are columns, too. */
+export async function spentBy(
+  workspace: Workspace,
+  clock: Clock,
+  runs: readonly number[],
+  column: string,
+): Promise<SpentBy[]> {
+  const wanted = foldedName(column);
+  const groups = new Map<string, SpentBy>();
+  const store = await openStore(workspace, clock);
+  try {
+    for (const run of runs)
+      for await (const page of store.charges(run))
+        for (const { model, cells, charged } of page) {
+          const own = cells.find(([name]) => foldedName(name) === wanted)?.[1];
+          const value = own ?? (wanted === "model" ? model : "");
+          const group = groups.get(value) ?? { value, tasks: 0, credits: noCredits };
+          groups.set(value, { value, tasks: group.tasks + 1, credits: plus(group.credits, charged) });
+        }
+  } finally {
+    await store.close();
+  }
+  return [...groups.values()].toSorted((a, b) => b.credits - a.credits || (a.value < b.value ? -1 : 1));
+}
+
+export interface SpentBy {
+  /** The empty text for rows without a value in the column. */
+  value: string;
+  tasks: number;
+  credits: Credits;
 }
 
 async function outcomesOf(workspace: Workspace, clock: Clock) {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
 import { endedScheduledRuns } from "./ended-scheduled-runs.js";
+import { startService } from "./service.js";
 
 test("a night operator reads in the morning what ran, what failed and what to type", async () => {
   const place = await endedScheduledRuns();
@@ -51,4 +52,26 @@ test("runs that ended before are left out, and a workspace without runs says so"
     "since  2999-01-01 00:00 UTC\ntotal  no runs\n",
   );
   expect((await run(newPlace(), ["report"])).stdout).toMatch(/^no runs in \S+: it is not a workspace yet\. /);
+});
+
+test("what was spent is told by a column of the sheets", async () => {
+  const service = await startService({ balance: 100 });
+  const place = newPlace();
+  const rows =
+    "id,model,prompt,Client\na,plain-image,a cup,Kiln & Co\nb,plain-image,a jar,Kiln & Co\nc,plain-image,a pot,\n";
+  place.write("set.csv", rows);
+  expect((await run(place, ["run", "set.csv", "--yes"], service)).code).toBe(0);
+  const by = JSON.parse(
+    (await run(place, ["report", "--since", "2000-01-01", "--by", "client", "--json"])).stdout,
+  );
+  expect(by.by).toEqual({
+    column: "client",
+    groups: [
+      { value: "Kiln & Co", tasks: 2, credits: 4 },
+      { value: "", tasks: 1, credits: 2 },
+    ],
+  });
+  expect(by.totals.credits.spent).toBe(6);
+  const told = await run(place, ["report", "--since", "2000-01-01", "--by", "client"]);
+  expect(told.stdout).toMatch(/^client +tasks +credits\nKiln & Co +2 +4\n\(empty\) +1 +2$/m);
 });

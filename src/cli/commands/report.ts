@@ -6,7 +6,7 @@ import { dueKey, dueOf } from "../../schedule/due-runs.js";
 import { flagOf } from "../../schedule/scheduled-run.js";
 import { openSchedules, type ScheduledRun } from "../../store/schedules.js";
 import { noRunsText, refuseLost } from "../../workspace/history.js";
-import { historyOf } from "../../workspace/status.js";
+import { historyOf, spentBy } from "../../workspace/status.js";
 import { workspaceExists } from "../../workspace/workspace.js";
 import { print } from "../output/print.js";
 import { schedulesFile } from "../settings/brought.js";
@@ -23,7 +23,22 @@ export async function report({ flags, machine }: Call<ReportFlags>): Promise<und
   const notBegun = scheduled.filter(
     ({ schedule, dueAt, run }) => run === null && !begun.has(dueKey(schedule, dueAt)),
   );
-  const facts = { since, runs, notBegun };
+  const { by: column } = flags;
+  const by =
+    column === undefined
+      ? {}
+      : {
+          by: {
+            column,
+            groups: await spentBy(
+              workspace,
+              machine.clock,
+              runs.map(({ run }) => run.id),
+              column,
+            ),
+          },
+        };
+  const facts = { since, runs, notBegun, ...by };
   const document = {
     workspace: workspace.root,
     sandbox: flags.sandbox ?? false,

@@ -8,7 +8,7 @@ import {
   type LoggedAttempt,
   TaskTaken,
 } from "../../core/ports/attempt.js";
-import type { AfterVerdict } from "../../core/ports/store.js";
+import type { AfterVerdict, NewItem } from "../../core/ports/store.js";
 import type { InTransaction, Script } from "../script.js";
 import { isLost, isUndecided, newestNumber } from "./lost-requests.js";
 import { applyTransition, type Before, beforeColumns, type RootedDatabase, transit } from "./transition.js";
@@ -169,6 +169,22 @@ export function attemptMethods(connection: RootedDatabase) {
         return row?.remaining ?? null;
       }),
 
+    /** What the tasks of a run have cost, each with its item's cells and model, page by page. */
+    async *charges(runId: number): AsyncIterable<readonly ChargedItem[]> {
+      for (let after = 0; ; ) {
+        const values = { runId, after };
+        const page = await read(function* () {
+          return (yield* sql(chargesOfRun).all(values)) as (Omit<ChargedItem, "cells"> & {
+            id: number;
+            cells: string;
+          })[];
+        });
+        if (page.length === 0) return;
+        yield page.map(({ id: _, cells, ...rest }) => ({ ...rest, cells: JSON.parse(cells) }));
+        after = page.at(-1)?.id ?? after;
+      }
+    },
+
     /**
      * Attempts that were or may have been charged, and whose task is unknown. For a run: those whose items continued, and
      * that the run sent, or that an earlier run sent and this run pays again.
@@ -180,6 +196,18 @@ export function attemptMethods(connection: RootedDatabase) {
       }),
   };
 }
+
+/** A task that is paid for, and what it was of. */
+export interface ChargedItem {
+  model: string;
+  cells: NewItem["cells"];
+  charged: Credits;
+}
+
+const chargesOfRun = `
+  SELECT attempts.id, items.model, items.cells, attempts.charged FROM attempts JOIN items ON items.id = attempts.item_id
+  WHERE attempts.run_id = @runId AND attempts.closed = 1 AND attempts.charged > 0 AND attempts.id > @after
+  ORDER BY attempts.id LIMIT 1000`;
 
 function* newestOf({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<Attempt | undefined> {
   const row = yield* sql(`${selectAttempts} WHERE item_id = ? ORDER BY number DESC LIMIT 1`).get(itemId);
