@@ -3,6 +3,7 @@ import { priceGroup } from "../core/identity.js";
 import type { LaneAnswer } from "../core/pace/lanes.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Run } from "../core/ports/store.js";
+import { dayOf } from "../core/quota/quota.js";
 import { isOpen } from "../core/stop.js";
 import { adoptAnswer, conclusionOf } from "./conclude.js";
 import type { Session } from "./ports.js";
@@ -81,9 +82,14 @@ export class Repeats {
     const { settings, gate } = this.session;
     const isDear = gate.prices.isBelow({ group: priceGroup(item), price: item.price });
     const isOurs = item.runId === settings.run.id && entry?.ownKey === true;
+    // It is in the books of the day on which it was sent first, and so is what it may take from a balance to keep.
+    const { latest } = service.time.now;
+    const isOfToday = attempt.sentAt >= dayOf({ earliest: latest, latest }).from;
+    const isCounted = isOfToday || gate.caps.bounds(service.time.now) === null;
     // What is proven not charged is bought anew. Where it was charged, or may have been, only the task is missing.
     if (entry?.verdict === "not_charged") return "judged";
-    if (isOurs && !isDear && isKnown && !isTired && attempt.outcome === "unanswered") return "yes";
+    if (isOurs && !isDear && isKnown && isCounted && !isTired && attempt.outcome === "unanswered")
+      return "yes";
     if (!isTired) this.tries.delete(item.id);
     return "no";
   }

@@ -21,6 +21,7 @@ const { values } = parseArgs({
 });
 const rows = 10;
 const workflow = resolve("test", "providers", "workflows", "text-to-image.json");
+const hasJobs = "select 1 from sqlite_master where name = 'jobs'";
 const unknownAtVendor =
   "select count(*) as jobs from jobs join tasks on tasks.id = task_id where stage = 'unknown' and tasks.model = 'hero'";
 const tally = { rounds: 0, kills: 0, archived: 0, inDoubt: 0, violations: 0 };
@@ -110,6 +111,8 @@ function inDoubtIn(place: Place): number {
   if (!existsSync(file)) return 0;
   const db = openSqlite(file, { readonly: true });
   try {
+    // A process may be killed while it makes its tables.
+    if (db.prepare(hasJobs).get() === undefined) return 0;
     return (db.prepare(unknownAtVendor).get() as { jobs: number }).jobs;
   } finally {
     db.close();
