@@ -124,6 +124,7 @@ export const pick = z.array(
     rowId,
     before: flag("it had the mark before"),
     insteadOf: z.array(z.string()).describe("row ids of other items of its row, which are no longer picked"),
+    note: text("what was made of another take of its row, and how it is made of this one").nullable(),
   }),
 );
 

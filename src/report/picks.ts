@@ -47,10 +47,11 @@ export function pickedText(items: readonly Picked[], undo: boolean): string {
   return items.map((one) => terminalText(undo ? undoneLine(one) : pickedLine(one))).join("\n");
 }
 
-function pickedLine({ rowId, before, insteadOf }: Picked): string {
+function pickedLine({ rowId, before, insteadOf, note }: Picked): string {
   const others = insteadOf.map((other) => (other === rowId ? "its earlier version" : other));
-  if (others.length > 0) return `${rowId} is picked instead of ${others.join(", ")}`;
-  return before ? `${rowId} was picked already` : `${rowId} is picked`;
+  const more = note === null ? "" : `. ${note}`;
+  if (others.length > 0) return `${rowId} is picked instead of ${others.join(", ")}${more}`;
+  return `${rowId} ${before ? "was picked already" : "is picked"}${more}`;
 }
 
 function undoneLine({ rowId, before }: Picked): string {

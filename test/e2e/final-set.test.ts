@@ -96,6 +96,26 @@ test("the picked take is final under the name of its row; several picks of a row
   expect(html).not.toContain('"a.png"');
 });
 
+test("whoever chooses another take is told what was made of the first one, and what making it again costs", async () => {
+  const [where, service] = await place({ "film.yaml": film });
+  await run(where, ["run", "film.yaml", "--yes"], service);
+  await run(where, ["approve", "--all"]);
+  expect((await run(where, ["resume", "--yes"], service)).code).toBe(0);
+  await run(where, ["redo", "cup-frame", "--yes"], service);
+  const picked = await run(where, ["pick", "cup-frame-v2"]);
+  expect(picked.stdout).toBe(
+    "cup-frame-v2 is picked. cup-clip was made of cup-frame: reject cup-frame, then `bulkgen redo cup-clip` makes it of cup-frame-v2, for 2 credits\n",
+  );
+  await run(where, ["reject", "cup-frame"]);
+  const approved = await run(where, ["approve", "cup-frame-v2"]);
+  expect(approved.stdout).toContain(
+    "cup-frame-v2 is approved. cup-clip was made of cup-frame: `bulkgen redo cup-clip` makes it of cup-frame-v2, for 2 credits",
+  );
+  const again = await run(where, ["redo", "cup-clip", "--yes"], service);
+  expect(again.code, again.stderr).toBe(0);
+  expect((await run(where, ["pick", "cup-frame-v2"])).stdout).toBe("cup-frame-v2 was picked already\n");
+});
+
 test("a name that another row has is left to it", async () => {
   const rows = "id,model,prompt,output\na,plain-image,a cup,x\nb,plain-image,a jar,x-v2\n";
   const [where, service] = await place({ "two.csv": rows });

@@ -14,6 +14,7 @@ import { terminalText } from "../../text/terminal.js";
 import { resumeCommand } from "../../workspace/find-run.js";
 import { mustBeAsked } from "./decide.js";
 import type { Facts } from "./facts.js";
+import { madeOfOthersText } from "./other-takes.js";
 import { addVariants, changed, checkChange, todaysPrices, variantsOf } from "./redo.js";
 import type { Offered } from "./request.js";
 import { accept, adopt, mustBeHeld, mustHaveOutputs, mustHaveTask, refetch } from "./resolve.js";
@@ -138,6 +139,9 @@ async function decide(
   const [first] = items;
   const named = items.length === 1 ? `${terminalText(first?.rowId ?? "")} is` : `${items.length} items are`;
   const runs = await store.runs();
+  const others = what === "approve" && first ? await store.madeOfOthers(first.id) : [];
+  const flags = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
+  const made = items.length === 1 && first ? madeOfOthersText(first.rowId, others, flags) : null;
   return function* (changes) {
     const released = yield* changes.approve(
       items.map(({ id }) => id),
@@ -148,7 +152,8 @@ async function decide(
         ? ""
         : `, and ${count(released.length, "item that waited", "items that waited")} can be made`;
     return {
-      done: `${named} ${approval}${next}`,
+      // Otherwise the command that makes what waited follows.
+      done: `${named} ${approval}${next}${made === null || next !== "" ? "" : `. ${made}`}`,
       runs: runs.filter(({ id }) => released.includes(id)),
       decisions: items.map((item) => decisionOn(item, runs, approval)),
     };

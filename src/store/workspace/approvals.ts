@@ -1,4 +1,6 @@
 import { variantKey } from "../../core/identity.js";
+import type { Credits } from "../../core/money.js";
+import type { Approval } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
 import type { Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
@@ -65,6 +67,18 @@ export function approvalMethods(connection: Database) {
         return new Set(rows.map(({ id }) => id));
       }),
 
+    /**
+     * Archived items that were made of another take of this item's row, and that have no take made of this one: what a person
+     * has chosen is not in them.
+     */
+    madeOfOthers: (itemId: number): Promise<MadeOfOther[]> =>
+      read(function* () {
+        const item = (yield* sql(variantNumbered).get(itemId)) as Variant;
+        const others = (yield* keysOfRow({ sql }, item)).filter((key) => key !== item.key);
+        const values = { jobId: item.jobId, key: item.key, others: JSON.stringify(others) };
+        return others.length === 0 ? [] : ((yield* sql(usersOfOthers).all(values)) as MadeOfOther[]);
+      }),
+
     /** Marks items as picked or not, and changes nothing else. */
     pick: async ({
       picked,
@@ -81,6 +95,28 @@ export function approvalMethods(connection: Database) {
   };
 }
 
+/** An item, the take that it was made of, and what making it again is expected to cost. */
+export interface MadeOfOther {
+  rowId: string;
+  madeOf: string;
+  /** Of that take. */
+  approval: Approval | null;
+  price: Credits;
+}
+
+const variantNumbered =
+  "SELECT job_id AS jobId, key, edition, row_id AS rowId, variant FROM items WHERE id = ?";
+const usersOfOthers = `
+  SELECT child.row_id AS rowId, parent.row_id AS "madeOf", parent.approval, child.price
+  FROM items parent JOIN parents ON parents.parent_key = parent.key
+    JOIN items child ON child.id = parents.item_id AND child.job_id = parent.job_id
+  WHERE parent.job_id = @jobId AND parent.key IN (SELECT value FROM json_each(@others)) AND parents.field <> 'canary'
+    AND child.state = 'archived' AND child.vanished = 0 AND NOT EXISTS (
+      SELECT 1 FROM parents own JOIN items other ON other.id = own.item_id
+      WHERE other.job_id = @jobId AND own.parent_key = @key AND own.field = parents.field
+        AND other.position = child.position AND other.row_number = child.row_number)
+  ORDER BY child.position, child.variant`;
+
 interface Variant {
   jobId: number;
   key: string;
@@ -94,9 +130,7 @@ interface Variant {
  * they are.
  */
 function* standIn({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<void> {
-  const item = (yield* sql(
-    "SELECT job_id AS jobId, key, edition, row_id AS rowId, variant FROM items WHERE id = ?",
-  ).get(itemId)) as Variant;
+  const item = (yield* sql(variantNumbered).get(itemId)) as Variant;
   const keys = yield* keysOfRow({ sql }, item);
   for (const other of keys)
     if (other !== item.key) yield* sql(moveChildren).run({ key: item.key, other, jobId: item.jobId });

@@ -4,6 +4,7 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run } from "../../core/ports/store.js";
 import { itemNamed } from "../../job/orders/item-named.js";
+import { madeOfOthersText } from "../../job/orders/other-takes.js";
 import { type ItemName, placed } from "../../job/orders/review.js";
 import type { RecordedDecision } from "../../run/receipts/receipt-lines.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
@@ -41,6 +42,8 @@ export interface Picked {
   before: boolean;
   /** Items of its row that lost the mark to it. */
   insteadOf: readonly string[];
+  /** What was made of another take of its row, and how it is made of this one, for people; null if nothing was. */
+  note: string | null;
 }
 
 /** Marks the items, all or none. Works while a run is in progress. Throws EarlyExit. */
@@ -72,8 +75,13 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
       ...decided(unpicked, "unpicked"),
       ...decided(picked, "picked"),
     ]);
+    const flags = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
+    const notes = new Map<number, string | null>();
+    for (const { id, rowId } of undo ? [] : items)
+      notes.set(id, madeOfOthersText(rowId, await store.madeOfOthers(id), flags));
     return items.map((item) => ({
       rowId: item.rowId,
+      note: notes.get(item.id) ?? null,
       before: had.has(item.id) || unpicked.some((other) => rowInWorkspace(other) === rowInWorkspace(item)),
       insteadOf: replaced(item).map(({ rowId }) => rowId),
     }));

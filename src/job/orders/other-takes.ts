@@ -1,0 +1,29 @@
+import { inCredits, sumOf } from "../../core/money.js";
+import type { MadeOfOther } from "../../store/workspace/approvals.js";
+import { someOf } from "../../text/reasons.js";
+import { shellWord } from "../../text/shell.js";
+
+const namedMax = 20;
+
+/**
+ * What was made of another take than the chosen one, and how it is made of this one, with the price; null if nothing was. `flags` are
+ * those that the user has to type again.
+ */
+export function madeOfOthersText(
+  chosen: string,
+  others: readonly MadeOfOther[],
+  flags: string,
+): string | null {
+  const [first] = others;
+  if (first === undefined) return null;
+  const ids = others.map(({ rowId }) => rowId);
+  const [was, it] = others.length === 1 ? ["was", "it"] : ["were", "them"];
+  const made = `${someOf(ids)} ${was} made of ${someOf([...new Set(others.map(({ madeOf }) => madeOf))])}`;
+  if (first.approval === null)
+    return `${made}; only a step with approve: true hands on another take than the first`;
+  const redo = `\`bulkgen redo ${ids.slice(0, namedMax).map(shellWord).join(" ")}${flags}\``;
+  const again = `${redo} makes ${it} of ${chosen}, for ${inCredits(sumOf(others.map(({ price }) => price)))}`;
+  return first.approval === "rejected"
+    ? `${made}: ${again}`
+    : `${made}: reject ${first.madeOf}, then ${again}`;
+}
