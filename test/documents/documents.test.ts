@@ -160,6 +160,9 @@ steps:
     await called(0, place, "run said.yaml --sandbox --json --yes");
     const said = readFileSync(join(place.folder, "sandbox-outputs", "said", "index.jsonl"), "utf8");
     for (const line of said.trim().split("\n")) check("index", JSON.parse(line), place);
+    await called(0, place, "redo a-picture --yes --sandbox --json");
+    await called(0, place, "pick a-picture-v2 --sandbox --json");
+    await called(0, place, "report --by model --sandbox --json");
     const outputs = join(place.folder, "sandbox-outputs", "set");
     check("index", JSON.parse(readFileSync(join(outputs, "a01.json"), "utf8")), place);
     for (const line of readFileSync(join(outputs, "index.jsonl"), "utf8").trim().split("\n"))
