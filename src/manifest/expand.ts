@@ -3,7 +3,7 @@ import { axesOf, type Combination, Layers } from "./combinations.js";
 import { ParamSets, type RowOptions, rowOf } from "./row.js";
 import { columnName, isKnown, labelled, outputName } from "./shape/columns.js";
 import { lostCellProblem } from "./shape/damage.js";
-import type { Row } from "./shape/manifest.js";
+import type { LateValues, Row } from "./shape/manifest.js";
 import type { Aside, Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
 import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
 import { Scope, variableName } from "./templates/scope.js";
@@ -280,7 +280,7 @@ export class Expander {
       late = null,
       number = this.numbered + 1,
       notesEmpty = false,
-    }: { late?: { category: string; key: string } | null; number?: number; notesEmpty?: boolean } = {},
+    }: { late?: LateValues | null; number?: number; notesEmpty?: boolean } = {},
   ): Scope {
     const { today, job } = this.from;
     const vars = job?.vars.cells ?? {};

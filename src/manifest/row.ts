@@ -54,6 +54,7 @@ export function rowOf(
     defaultParams,
     inputs: inputsOf(cells),
     output: trimmed(cells["output"]),
+    copyOutputs: null,
     lateName,
     repeat: 1,
     approve: layers.approve,

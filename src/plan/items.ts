@@ -4,7 +4,7 @@ import type { ItemState } from "../core/item.js";
 import type { DraftItem, DraftRow, DraftSlot, Known } from "../core/ports/draft.js";
 import type { NewItem, Parent } from "../core/ports/store.js";
 import type { Place, Problem } from "../core/problem.js";
-import { copyName, labelled, outputName } from "../manifest/shape/columns.js";
+import { copyName, copyOutput, labelled } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import type { Draft } from "../store/draft/draft.js";
 import { CompactTextMap } from "../text/compact-text-map.js";
@@ -354,7 +354,8 @@ export function editionFolder(edition: string): string {
 
 /** The requested output name; else the id, which distinguishes combinations only if it was given. */
 function nameOf(row: Row, rowId: string, copy: number): string {
-  if (row.output !== null) return copyName(outputName(row.output), copy);
+  const wanted = copyOutput(row, copy);
+  if (wanted !== null) return wanted;
   return row.id === null ? labelled(rowId, row.label) : rowId;
 }
 

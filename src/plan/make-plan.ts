@@ -185,10 +185,19 @@ class Planning {
   /** Gives the row the output that depends on its category or its key. */
   private nameLate(good: GoodRow): Problem[] {
     const { row, model } = good;
-    const named = row.lateName?.({ category: model.category, key: shortId(this.items.keyOf(good, 1)) });
+    const late = { category: model.category, key: shortId(this.items.keyOf(good, 1)) };
+    const named = row.lateName?.({ ...late, copy: 1 });
     if (named === undefined) return none;
     if (typeof named !== "string") return [named];
     row.output = named.trim() || null;
+    const copies = Array.from({ length: row.repeat }, (_, index) => index + 1);
+    const outputs = copies.map((copy) => (copy === 1 ? named : row.lateName?.({ ...late, copy })));
+    const own = outputs.flatMap((each) =>
+      typeof each === "string" && each.trim() !== "" ? [each.trim()] : [],
+    );
+    // A template that does not name the copies leaves them their numbers.
+    if (own.length === copies.length && new Set(own).size === own.length && own.length > 1)
+      row.copyOutputs = own;
     return none;
   }
 

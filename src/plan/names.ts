@@ -1,6 +1,6 @@
 import { foldName, safeName, segmentBytesMax } from "../archive/disk/names.js";
 import type { Problem } from "../core/problem.js";
-import { copyName, outputName } from "../manifest/shape/columns.js";
+import { copyName, copyOutput } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { CompactTextMap } from "../text/compact-text-map.js";
 import { shortText } from "../text/terminal.js";
@@ -64,7 +64,7 @@ export class ItemNames {
     let clash: Problem | null = null;
     for (let copy = 1; copy <= row.repeat; copy++) {
       const id = row.id === null ? null : copyName(row.id, copy);
-      const name = row.output === null ? id : copyName(outputName(row.output), copy);
+      const name = copyOutput(row, copy) ?? id;
       const taken = id === null ? null : copy === 1 ? earlier : this.idBefore(id, row.number * 2 + 1);
       if (id !== null && taken !== null && !isTwin)
         clash ??= clashProblem(row, Math.floor(taken / 2), "id", id);

@@ -42,7 +42,7 @@ test("in a prompt they are not known yet, and that is said", async () => {
     {
       place: { row: 2, column: "prompt" },
       message: 'the template names "category", which is known only when an item\'s file is named',
-      expected: "category and key only in the field output",
+      expected: "category, key and copy only in the field output",
     },
   ]);
 });
@@ -76,4 +76,18 @@ test("a row of a model that does not exist has that as its only problem", async 
   const { problems, items } = await planOf("model,prompt,output\nnobody,x,{{ category }}\n");
   expect(items).toEqual([]);
   expect(problems.map(({ message }) => message)).toEqual(['unknown model "nobody"']);
+});
+
+test("copies have the names that their template gives them, and else their numbers", async () => {
+  const { items, problems } = await planOf(
+    'id,model,prompt,output,repeat\na,paint,x,"icons/{{ copy | pad: 2 }}-{{ id }}",3\nb,paint,y,{{ category }}/b,2\n',
+  );
+  expect(problems).toEqual([]);
+  expect(items.map(({ rowId, name }) => [rowId, name])).toEqual([
+    ["a", "icons/01-a"],
+    ["a-2", "icons/02-a"],
+    ["a-3", "icons/03-a"],
+    ["b", "image/b"],
+    ["b-2", "image/b-2"],
+  ]);
 });

@@ -112,6 +112,16 @@ export function outputName(output: string): string {
   return output.replace(/\.(png|jpe?g|webp|gif|avif|mp4|webm|mov|mp3|wav|ogg|m4a|flac)$/i, "");
 }
 
+/** The wanted name of a row's copy, from 1; null if its row wants none. */
+export function copyOutput(
+  { output, copyOutputs }: { output: string | null; copyOutputs: readonly string[] | null },
+  copy: number,
+): string | null {
+  const own = copyOutputs?.[copy - 1];
+  if (own !== undefined) return outputName(own);
+  return output === null ? null : copyName(outputName(output), copy);
+}
+
 /** A name with the label of a combination. */
 export function labelled(name: string, label: string): string {
   return label === "" ? name : `${name}-${label}`;

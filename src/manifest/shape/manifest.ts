@@ -66,8 +66,10 @@ export interface Row {
   inputs: Partial<Record<MediaField, string>>;
   /** The wanted name of the output file. */
   output: string | null;
+  /** Those of its copies, if a template names them apart; null if they get numbers. */
+  copyOutputs: readonly string[] | null;
   /** Renders a name that depends on more than the manifest; returns a problem when it cannot. */
-  lateName: ((late: { category: string; key: string }) => string | Problem) | null;
+  lateName: ((late: LateValues) => string | Problem) | null;
   repeat: number;
   /** A person has to approve what is made of it. */
   approve: boolean;
@@ -79,6 +81,13 @@ export interface Row {
   columns: Record<string, string>;
   /** The place of each cell, for formats that have it (JSON, YAML) and for values from other files. */
   marks: Record<string, Mark>;
+}
+
+/** What a template of a file's name may use, and only it. */
+export interface LateValues {
+  category: string;
+  key: string;
+  copy: number;
 }
 
 export interface Mark {

@@ -1,5 +1,6 @@
 import { isKnown, paramColumn, paramKey } from "../shape/columns.js";
 import { lostCellProblem } from "../shape/damage.js";
+import type { LateValues } from "../shape/manifest.js";
 import type { Cells, SourceRow } from "../shape/source.js";
 import {
   isTemplate,
@@ -14,7 +15,7 @@ import {
 /** Variables of every template. */
 export const builtInNames = ["index", "row", "number", "step", "today"] as const;
 /** Variables of file names only: they depend on the service's models and on the whole item. */
-export const lateNames = ["category", "key"] as const;
+export const lateNames = ["category", "key", "copy"] as const;
 
 /** Known fields may be named without a column: then they are empty. */
 const fieldNames = [
@@ -86,7 +87,7 @@ export interface Named {
   lost?: SourceRow["lost"];
   axes: Cells;
   /** Null until the service's models are known. */
-  late: { category: string; key: string } | null;
+  late: LateValues | null;
 }
 
 /**
@@ -158,7 +159,7 @@ export class Scope implements Values {
     if (name === "number") return number;
     if (name === "step") return step;
     if (name === "today") return this.shared.today;
-    if (name !== "category" && name !== "key") return null;
+    if (name !== "category" && name !== "key" && name !== "copy") return null;
     if (late === null) throw new LateName(name);
     return late[name];
   }

@@ -63,7 +63,7 @@ export class LateName extends Error {
   get fault(): TemplateProblem {
     return {
       message: `the template names "${this.named}", which is known only when an item's file is named`,
-      expected: "category and key only in the field output",
+      expected: "category, key and copy only in the field output",
       got: this.named,
     };
   }
