@@ -111,9 +111,12 @@ function inDoubtIn(place: Place): number {
   if (!existsSync(file)) return 0;
   const db = openSqlite(file, { readonly: true });
   try {
-    // A process may be killed while it makes its tables.
+    // A process may be killed while it makes its tables, or in a transaction: the next one ends what it began.
     if (db.prepare(hasJobs).get() === undefined) return 0;
     return (db.prepare(unknownAtVendor).get() as { jobs: number }).jobs;
+  } catch (error) {
+    if ((error as { code?: string }).code === "SQLITE_READONLY_ROLLBACK") return 0;
+    throw error;
   } finally {
     db.close();
   }
