@@ -14,6 +14,7 @@ const times = [
   "graph",
   "archive",
   "gallery",
+  "handover",
   "view",
   "dashboard",
   "banners",
