@@ -203,6 +203,18 @@ test("a command that changes or takes away its file is told by verify", async ()
   expect(service.made).toHaveLength(2);
 });
 
+test("texts of rows reach a command in variables only, and a row larger than an environment is cut", async () => {
+  const evil = "$(touch owned) `touch owned`; touch owned";
+  const rows = `id,model,prompt,LD PRELOAD,long\ncup,plain-image,${evil},"'; touch owned; '",${"ö".repeat(300_000)}\n`;
+  const [at, service] = await place({ "set.csv": rows });
+  const command =
+    'echo "$BULKGEN_PROMPT_TEXT" >> prompts.txt; echo "$BULKGEN_COLUMN_LD_PRELOAD" >> prompts.txt';
+  const ended = await run(at, ["run", "set.csv", "--yes", "--after-file", command], service);
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(lines(at, "prompts.txt")).toEqual([evil, "'; touch owned; '"].toSorted());
+  expect(existsSync(join(at.folder, "owned"))).toBe(false);
+});
+
 test("a program that is not there is tried for ten files in a row, and not for a thousand", async () => {
   const rows = Array.from({ length: 14 }, (_, number) => `r${number},plain-image,row ${number}`);
   const [at, service] = await place({ "set.csv": `id,model,prompt\n${rows.join("\n")}\n` });
@@ -255,6 +267,18 @@ test("the commands of a job file are run only once this user has agreed to exact
   expect([changed.code, changed.stderr]).toEqual([2, expect.stringContaining("after-set: echo more")]);
   expect(changed.stderr).not.toContain("after-file");
   expect(service.made).toHaveLength(1);
+});
+
+test("a command of several lines is shown as such: what follows a comment is run too", async () => {
+  const lines = "|\n    true # and nothing else\n    touch owned\n";
+  const [at] = await place({
+    "theirs.yaml": theirs.replace(
+      "{ file: echo owned >> owned.txt, set: echo all >> owned.txt, timeout: 2m }",
+      `\n  file: ${lines}`,
+    ),
+  });
+  const shown = "true # and nothing else ↵ touch owned";
+  expect((await run(at, ["trust", "theirs.yaml", "--yes"])).stdout).toContain(`after-file: ${shown}  (`);
 });
 
 test("a run that came with a folder runs no command that nobody has agreed to here", async () => {

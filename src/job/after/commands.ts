@@ -7,7 +7,7 @@ import { isPruned } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { backoffMs, readTriesMax } from "../../core/again.js";
 import type { Log } from "../../core/ports/send.js";
-import type { AfterLeft, Item, Run, SavedFile } from "../../core/ports/store.js";
+import type { AfterLeft, ArchivedOutput, Item, Run, SavedFile } from "../../core/ports/store.js";
 import { runShell, type ShellResult } from "../../shell.js";
 import { type AfterWork, openAfterRecord } from "../../store/after.js";
 import type { Store } from "../../store/workspace/workspace.js";
@@ -72,7 +72,7 @@ class Commands implements After {
   private readonly record: ReturnType<typeof openAfterRecord>;
   private readonly ended = new AbortController();
   private readonly signal: AbortSignal;
-  /** What this execution has begun: it is not tried again at the end. */
+  /** What waits, runs or has failed in this execution, so that the end does not begin it again. */
   private readonly begun = new Set<string>();
   private readonly reasons: AfterOutcome["reasons"] = [];
   private inARow = 0;
@@ -94,7 +94,7 @@ class Commands implements After {
 
   private add(file: FileFacts): void {
     const work = this.workOf(file);
-    if (this.begun.has(work.of) || this.record.has(work)) return;
+    if (this.isOver || this.begun.has(work.of) || this.record.has(work)) return;
     this.begun.add(work.of);
     void this.queue
       .add(() => this.afterFile(file, work))
@@ -113,12 +113,8 @@ class Commands implements After {
 
   private async afterFile(file: FileFacts, work: AfterWork): Promise<void> {
     const { run, clock, log } = this.options;
-    if (this.isOver) {
-      this.left++;
-      return;
-    }
-    // It was moved since, or taken away: at its end the run sees where its files are.
-    if ((await nodeDisk.size(file.path)) === null) {
+    // What was moved since, or taken away, and what is not begun any more: the run sees to it at its end.
+    if (this.isOver || (await nodeDisk.size(file.path)) === null) {
       this.begun.delete(work.of);
       return;
     }
@@ -127,7 +123,8 @@ class Commands implements After {
       this.inARow = 0;
       this.done++;
       this.record.add(work, clock.now());
-    } else if (this.signal.aborted) this.left++;
+      this.begun.delete(work.of);
+    } else if (this.signal.aborted) this.begun.delete(work.of);
     else {
       this.inARow++;
       this.failed++;
@@ -202,11 +199,26 @@ class Commands implements After {
         hash.update(`${item.key}\n${number}\n${file.sha256}\n${file.file}\n${item.approval ?? ""}\n`);
         const path = join(jobFolder({ outFolder, jobName }), file.file);
         const facts = { item, number, path, file: file.file, sha256: file.sha256, mime: file.mime };
-        if (this.commands.file !== "" && !this.signal.aborted) this.add(facts);
+        if (this.commands.file !== "") this.add(facts);
       }
       await this.queue.onIdle();
+      if (this.commands.file !== "" && this.isOver) this.left += await this.leftOf(page);
+      if (this.signal.aborted) break;
     }
     return { files, name: hash.digest("hex") };
+  }
+
+  /** How many of these files no command was run for. A file that is not there is told by others. */
+  private async leftOf(page: readonly ArchivedOutput[]): Promise<number> {
+    let left = 0;
+    for (const output of page) {
+      const { item, outFolder, jobName, file, check, bucket } = output;
+      const work = this.workOf(output);
+      const isOthers = item.runId !== this.options.run.id || isPruned(check) || bucket != null;
+      if (isOthers || this.begun.has(work.of) || this.record.has(work)) continue;
+      if ((await nodeDisk.size(join(jobFolder({ outFolder, jobName }), file))) !== null) left++;
+    }
+    return left;
   }
 
   private async afterSet(

@@ -2,7 +2,7 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { duration } from "../../text/amounts.js";
-import type { FolderValue } from "../../trust/trust.js";
+import { type FolderValue, withLineEnds } from "../../trust/trust.js";
 
 /**
  * Commands of the user's own that are run after each archived file and once everything is archived. A flag or a variable
@@ -23,7 +23,7 @@ export interface AfterSettings {
 }
 
 /** How long a command may take (ms), unless something says otherwise. */
-export const afterMsDefault = 600_000;
+const afterMsDefault = 600_000;
 
 type OfJob = { [Name in keyof AfterCommands]?: AfterCommands[Name] | null | undefined };
 
@@ -73,12 +73,12 @@ export function commandValue(after: "file" | "set", value: string, from: string)
 export function commandNotes({ file, set, timeoutMs }: AfterCommands, isWhole: boolean): string[] {
   const each = `for at most ${duration(timeoutMs)}`;
   return [
-    ...(file === "" ? [] : [`a command is run after each archived file, ${each}: ${file}`]),
+    ...(file === "" ? [] : [`a command is run after each archived file, ${each}: ${withLineEnds(file)}`]),
     ...(set === ""
       ? []
       : [
           isWhole
-            ? `a command is run once everything is archived, ${each}: ${set}`
+            ? `a command is run once everything is archived, ${each}: ${withLineEnds(set)}`
             : "the command after the set is not run, because not all rows are made",
         ]),
   ];
