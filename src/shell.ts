@@ -18,14 +18,16 @@ export interface ShellCall {
   facts: Readonly<Record<string, string>>;
   /** Ends the command and all that it started. */
   signal: AbortSignal;
-  /** Whether its output is wanted; otherwise it goes to the program's stderr, because stdout belongs to results. */
-  reads?: boolean;
+  /** What of its output is wanted; the rest goes to the program's stderr, because stdout belongs to results. */
+  reads?: "stdout" | "both";
 }
 
 /** What went wrong in a few words, or null, and the end of what it printed if that was wanted. */
 export interface ShellResult {
   trouble: string | null;
   printed: string;
+  /** The exit code; null if a signal ended it, or it could not be started. */
+  code: number | null;
 }
 
 const printedMax = 10_000;
@@ -39,12 +41,13 @@ export async function runShell(call: ShellCall): Promise<ShellResult> {
     const child = spawn("/bin/sh", ["-c", call.command], {
       cwd: call.cwd,
       env: { ...environment, ...call.facts },
-      stdio: ["ignore", call.reads ? "pipe" : 2, 2],
+      stdio: ["ignore", call.reads === undefined ? 2 : "pipe", call.reads === "both" ? "pipe" : 2],
       detached: true,
     });
-    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      printed = (printed + text).slice(-printedMax);
-    });
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        printed = (printed + text).slice(-printedMax);
+      });
     const kill = () => {
       try {
         if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
@@ -52,17 +55,19 @@ export async function runShell(call: ShellCall): Promise<ShellResult> {
         // It has ended. What it started in another session may still hold its output open.
       }
       child.stdout?.destroy();
+      child.stderr?.destroy();
     };
     if (call.signal.aborted) kill();
     call.signal.addEventListener("abort", kill, { once: true });
-    const [code, by] = await once(child, call.reads ? "close" : "exit");
+    const [code, by] = await once(child, call.reads === undefined ? "exit" : "close");
     call.signal.removeEventListener("abort", kill);
     return {
       trouble: call.signal.aborted ? "did not end in time and was stopped" : troubleOf(code, by),
       printed,
+      code,
     };
   } catch (error) {
-    return { trouble: `could not be started: ${(error as Error).message}`, printed };
+    return { trouble: `could not be started: ${(error as Error).message}`, printed, code: null };
   }
 }
 

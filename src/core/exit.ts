@@ -7,7 +7,7 @@ export const exitCodes = [
   { code: 2, name: "usage", meaning: "usage, manifest, or no consent; nothing was sent" },
   { code: 3, name: "key", meaning: "the key or the subscription was refused" },
   { code: 4, name: "unreachable", meaning: "the service is unreachable" },
-  { code: 5, name: "failed", meaning: "finished, with failed items" },
+  { code: 5, name: "failed", meaning: "finished, with failed items or commands after files" },
   { code: 6, name: "cap", meaning: "a cap was reached" },
   { code: 7, name: "credits", meaning: "out of credits" },
   { code: 8, name: "unfinished", meaning: "unfinished, resume later (says when)" },

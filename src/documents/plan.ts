@@ -173,6 +173,16 @@ export const plan = z.strictObject({
     })
     .nullable()
     .describe("where the job file publishes local inputs"),
+  after: z
+    .strictObject({
+      file: text("after each archived file").nullable(),
+      set: text("once everything is archived").nullable(),
+      timeoutMs: milliseconds("how long one of them may take; null for the default").nullable(),
+    })
+    .nullable()
+    .describe(
+      "the commands that the job file wants to be run; nothing of them is run before you agree to it",
+    ),
   selection: z
     .strictObject({
       text: text("as flags"),

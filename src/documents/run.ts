@@ -53,6 +53,13 @@ const requests = count("API requests of the run, over all its resumes");
 const files = count("files that the run archived");
 const folder = text("the job's folder; absolute, or with --archive-only its address in the bucket");
 
+const afterLeft = {
+  failed: count("files whose command failed"),
+  reasons: z.array(z.strictObject({ rowId, reason: text("why, for people") })).describe("of the first ones"),
+  left: count("files whose command was not run"),
+  set: text("why the command after the set failed; null if it did not").nullable(),
+};
+
 export const summary = z.strictObject({
   run: runNumber,
   job,
@@ -104,6 +111,14 @@ export const summary = z.strictObject({
   files,
   bytes: bytes("their size"),
   folder,
+  after: z
+    .strictObject({
+      ...afterLeft,
+      done: count("files whose command did its work in this execution"),
+      setDone: z.boolean().describe("the command after the set did its work in this execution"),
+    })
+    .nullable()
+    .describe("what became of the commands of --after-file and --after-set; null if the run has none"),
   nextStep,
 });
 
@@ -166,6 +181,10 @@ const record = {
   exitName: exitName.nullable(),
   stops,
   resumeAt: time("when it can continue; null if unknown").nullable(),
+  after: z
+    .strictObject(afterLeft)
+    .nullable()
+    .describe("commands after files and the set that have not done their work; null if all have"),
   requests,
 };
 

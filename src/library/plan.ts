@@ -94,6 +94,7 @@ async function planned(on: Host, manifest: string, settings: PlanSettings): Prom
       ...sheetOptionsOf(on, settings),
       run: runOptionsOf(settings, sandbox),
       publish: { given: {}, configured: {} },
+      after: { given: {}, configured: {} },
       agreeToForeignUse: async () => settings.acceptForeignUse ?? false,
       environment: on.env,
       clock: on.clock,

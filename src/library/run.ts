@@ -80,6 +80,7 @@ async function* eventsOf(
       clock,
       environment: env,
       publish: { given: {}, configured: {} },
+      after: { given: {}, configured: {} },
       log,
       interrupt,
       unreachableMs: settings.unreachableMs ?? unreachableMsDefault,

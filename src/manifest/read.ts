@@ -169,7 +169,7 @@ function isOfPrompts(text: string): boolean {
 }
 
 /** The beginning of a line that a job file has and a prompt hardly has. */
-const jobKey = /^(name|defaults|rows|vars|matrix|zip|steps|publish|\$schema) *:/;
+const jobKey = /^(name|defaults|rows|vars|matrix|zip|steps|publish|after|\$schema) *:/;
 /** One that a prompt may have too, if no line with another key follows. */
 const ambiguousKey = /^(prompt|output|repeat|approve)(?= *:)/;
 
@@ -213,6 +213,7 @@ export function manifestOf(path: string, source: Source, options: ReadOptions): 
     ...(source.edition === undefined ? {} : { edition: source.edition }),
     file,
     ...(source.job?.publish ? { publish: source.job.publish } : {}),
+    ...(source.job?.after ? { after: source.job.after } : {}),
     columns: [...new Set([...source.columns, ...addedColumns(source.job)])],
     parts: () => partsOf(path, file, source, options),
   };

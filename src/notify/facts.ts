@@ -77,9 +77,11 @@ export function newsNotification(
   return { ...withoutRun(event, message, origin), ...named };
 }
 
-function failuresOf({ failures, held }: RunSummary): string | null {
+function failuresOf({ failures, held, after }: RunSummary): string | null {
   const asked = held.map(({ rowId, reason }) => ({ rowId, kind: "held", reason }));
-  const lines = groupedReasons([...failures, ...asked], reasonsMax);
+  const commands = (after?.reasons ?? []).map((each) => ({ ...each, kind: "after the file" }));
+  const lines = groupedReasons([...failures, ...asked, ...commands], reasonsMax);
+  if (after?.set != null) lines.push(`after the set: ${after.set}`);
   return lines.length === 0 ? null : lines.join("; ");
 }
 

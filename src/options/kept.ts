@@ -40,7 +40,7 @@ export function keptCredits(as: NamesOf<Credits>): Kept {
 }
 
 /** Milliseconds, in the largest unit that gives a whole number. */
-export function keptTime(as: "maxDurationMs" | "overdueWaitMs"): Kept {
+export function keptTime(as: "maxDurationMs" | "overdueWaitMs" | "afterMs"): Kept {
   return kept(as, { texts: (ms) => [timeText(ms)] });
 }
 

@@ -1,12 +1,14 @@
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, credits, noCredits, showCredits } from "../core/money.js";
 import { defaultRunOptions, type RunOptions } from "../core/next/options.js";
+import type { AfterSettings } from "../job/after/settings.js";
 import { asChanges, changeable, changeablesOf, type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { kept, keptCredits, keptTime, keptValues } from "./kept.js";
 import { manifestFlags } from "./manifest.js";
 import { carryFlags, dailyCapFlags, type SharedFlags, serviceFlags } from "./shared.js";
 import {
   amount,
+  anyText,
   bucketName,
   dailyRequests,
   duration,
@@ -161,6 +163,46 @@ const galleryFlag = toggle("write gallery.html in the job's folder while it runs
   fromFolder: "free",
 });
 
+/** Commands of the user's own for what is archived. The job file may name them too. */
+const afterFlags = grouped("After a file, after a set:", {
+  afterFile: changeable(
+    option("<command>", "run this in the shell after each archived file, which BULKGEN_FILE names", anyText, {
+      fromFolder: "asks",
+      kept: kept("afterFile"),
+    }),
+  ),
+  afterSet: changeable(
+    option(
+      "<command>",
+      "run this in the shell once everything is archived, with the folder in BULKGEN_FOLDER",
+      anyText,
+      { fromFolder: "asks", kept: kept("afterSet") },
+    ),
+  ),
+  afterTimeout: changeable(
+    option("<time>", "end such a command after this long (default: what the job says, else 10m)", duration, {
+      fromFolder: "free",
+      kept: keptTime("afterMs"),
+    }),
+  ),
+});
+
+/** What flags and settings say of the commands after files and sets. */
+export function afterSettings({
+  ofFiles = [],
+  afterFile,
+  afterSet,
+  afterTimeout,
+}: FlagsOf<typeof afterFlags> & Pick<SharedFlags, "ofFiles">): AfterSettings {
+  const isGiven = (attribute: keyof typeof afterFlags) => !ofFiles.includes(attribute);
+  const those = (wanted: boolean) => ({
+    ...(afterFile !== undefined && isGiven("afterFile") === wanted ? { file: afterFile } : {}),
+    ...(afterSet !== undefined && isGiven("afterSet") === wanted ? { set: afterSet } : {}),
+    ...(afterTimeout !== undefined && isGiven("afterTimeout") === wanted ? { timeoutMs: afterTimeout } : {}),
+  });
+  return { given: those(true), configured: those(false) };
+}
+
 /** Flags of `run`; a schedule keeps them for its runs. */
 export const runFlags = {
   yes: yesFlag,
@@ -274,6 +316,7 @@ export const runFlags = {
     fromFolder: "free",
     kept: kept("sidecars"),
   }),
+  ...afterFlags,
   ...settleFlags,
 };
 export type RunFlags = FlagsOf<typeof runFlags> & SharedFlags;

@@ -311,6 +311,12 @@ async function readRest(rest: AsyncGenerator<Part, End>, planning: Planning): Pr
   }
 }
 
+function afterOf({ after }: Manifest): Plan["after"] {
+  if (after === undefined) return null;
+  const { file = null, set = null, timeoutMs = null } = after;
+  return { file, set, timeoutMs };
+}
+
 function publishOf({ publish }: Manifest): Plan["publish"] {
   return publish ? { to: publish.to, expiresMs: publish.expiresMs } : null;
 }
@@ -367,6 +373,7 @@ function concluded(
     ],
     notes: [...notes, ...ordered.notes],
     publish: publishOf(manifest),
+    after: afterOf(manifest),
     ...(known > 0 ? draft.comparison() : nothingBefore),
     ...(manifest.isPart ? { vanished: nothingBefore.vanished } : {}),
     selection,

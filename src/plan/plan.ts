@@ -128,6 +128,8 @@ export interface Plan extends Comparison {
   notes: string[];
   /** Where the job file publishes local inputs. */
   publish: Pick<JobPublish, "to" | "expiresMs"> | null;
+  /** The commands that the job file wants to be run after its files. */
+  after: { file: string | null; set: string | null; timeoutMs: number | null } | null;
   /** The selection, if not all rows were selected. */
   selection: SelectedRows | null;
   /** Keys of items whose rows are not selected: they stay as they are. */

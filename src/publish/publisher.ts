@@ -172,7 +172,7 @@ function byCommand(command: string, { expiresMs }: PublishPlace, surroundings: S
         environment,
         facts: { BULKGEN_FILE: path, BULKGEN_NAME: name, BULKGEN_SHA256: sha256, BULKGEN_MIME: mime },
         signal: AbortSignal.any([late.signal, interrupt]),
-        reads: true,
+        reads: "stdout",
       });
       ended.abort();
       if (trouble !== null) throw new PublishError(`the publish command ${trouble}, for ${name}`);

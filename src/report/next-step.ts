@@ -7,7 +7,7 @@ import { someOf } from "../text/reasons.js";
 import { shellWord } from "../text/shell.js";
 import { localMinute, localTime } from "../text/times.js";
 import { afterText, heldAdvice } from "../workspace/evidence.js";
-import { isUnfinished, resumeCommand, statusCommand } from "../workspace/find-run.js";
+import { hasCommandsLeft, isUnfinished, resumeCommand, statusCommand } from "../workspace/find-run.js";
 import type { LeftToDo } from "../workspace/left-to-do.js";
 import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
@@ -40,6 +40,7 @@ function otherSteps(left: LeftToDo, first: string, folder: string | null): strin
   }
   if (left.awaiting.length > 0 && !mentions("bulkgen approve")) steps.push(decisionAdvice(left));
   if (counts.failed > 0 && !mentions("failed")) steps.push(afterFailures(left, folder));
+  if (hasCommandsLeft(run) && !mentions("bulkgen resume")) steps.push(runCommandsAgain(run));
   return steps;
 }
 
@@ -59,7 +60,12 @@ function firstStep(left: LeftToDo, folder: string | null): string | null {
   }
   if (state === "cancelled") return isOpen ? `${resume} collects what is still at the service` : null;
   if (state === "paused" || exit === "interrupted")
-    return isOpen ? `${resume} continues${keepRunning(counts)}` : null;
+    return isOpen
+      ? `${resume} continues${keepRunning(counts)}`
+      : hasCommandsLeft(run)
+        ? runCommandsAgain(run)
+        : null;
+  if (hasCommandsLeft(run) && !isOpen && counts.failed === 0) return runCommandsAgain(run);
   if (exit === "failed" && counts.failed + counts.planned > 0) return afterFailures(left, folder);
   if (exit === "held" && counts.held > 0) return heldAdvice(left.heldTasks, run.options.sandbox, counts.held);
   if (exit === "held" && left.awaiting.length > 0) return decisionAdvice(left);
@@ -75,6 +81,11 @@ function firstStep(left: LeftToDo, folder: string | null): string | null {
   if (exit === "cap") return afterCap(left, folder);
   if (exit === "unfinished") return whenToResume(left, resume);
   return `${resume} continues it`;
+}
+
+/** What was bought is archived, whatever came of the commands. */
+function runCommandsAgain(run: Run): string {
+  return `\`${resumeCommand(run, false)}\` runs the commands again that have not done their work, and buys nothing for it`;
 }
 
 function keepRunning({ processing, overdue }: LeftToDo["counts"]): string {

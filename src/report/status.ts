@@ -1,9 +1,9 @@
 import { exitCode } from "../core/exit.js";
 import { wantedItems } from "../core/item.js";
 import { minus, noCredits, showCredits, toNumber } from "../core/money.js";
-import type { Run } from "../core/ports/store.js";
+import type { AfterLeft, Run } from "../core/ports/store.js";
 import { count } from "../text/amounts.js";
-import { reasonCharactersMax } from "../text/reasons.js";
+import { groupedReasons, reasonCharactersMax } from "../text/reasons.js";
 import { type Cell, type Column, labelled, type Tone, table } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
 import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
@@ -53,6 +53,7 @@ function overviewJson(facts: RunOverview) {
     exitName: exit,
     stops: [...(ending?.reasons ?? [])],
     resumeAt: isoOrNull(ending?.resumeAt ?? null),
+    after: ending?.after ?? null,
     resume,
     nextStep: facts.left && nextStep(facts.left),
     lockOwner: lockOwner && { pid: lockOwner.pid, host: lockOwner.host, since: iso(lockOwner.since) },
@@ -317,7 +318,32 @@ function endText({ endedAt, exit, ending }: Run): [string, Cell][] {
     ...(ending?.reasons ?? []).flatMap((reason): [string, Cell][] =>
       reason === exit ? [] : [["why", reason]],
     ),
+    ...(ending?.after === undefined ? [] : afterLeftLines(ending.after)),
   ];
+}
+
+/** Reasons that are named before the rest is counted. */
+const commandReasonsMax = 4;
+
+/** What is left of the commands after files and after the set, and why. */
+export function afterLeftLines({ failed, reasons, left, set }: AfterLeft): [string, Cell][] {
+  const lines: [string, Cell][] = [];
+  const tone = "warning";
+  if (failed > 0)
+    lines.push(
+      ["after a file", { text: `the command failed for ${count(failed, "archived file")}`, tone }],
+      ...groupedReasons(
+        reasons.map(({ rowId, reason }) => ({ rowId, kind: "", reason })),
+        commandReasonsMax,
+      ).map((line): [string, Cell] => ["", line]),
+    );
+  if (left > 0)
+    lines.push([
+      "after a file",
+      { text: `the command was not run for ${count(left, "archived file")}`, tone },
+    ]);
+  if (set !== null) lines.push(["after the set", { text: `the command failed: ${terminalText(set)}`, tone }]);
+  return lines;
 }
 
 function lockOwnerText({ lockOwner, alive }: RunStatus): [string, Cell][] {

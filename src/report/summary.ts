@@ -28,7 +28,7 @@ import { comparedText } from "./forecast.js";
 import { nextStep as nextStepOf } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
 import { stateWords } from "./state-words.js";
-import { creditsText as spentText } from "./status.js";
+import { afterLeftLines, creditsText as spentText } from "./status.js";
 
 const states: readonly [ItemState, Tone | null][] = [
   ["failed", "bad"],
@@ -96,6 +96,7 @@ export async function summaryOf(
     folder: outputsPlace(run),
     nextStep: nextStepOf(left),
     look: null,
+    after: execution.after,
   };
   return { facts, left };
 }
@@ -141,6 +142,7 @@ export function summarise(
     ["time", duration(facts.elapsedMs)],
     ...forecastLines(facts),
     ["files", filesText(facts)],
+    ...afterLines(facts.after),
     ["folder", { text: cwd === null ? facts.folder : shownPath(facts.folder, cwd), file: facts.folder }],
     ...(facts.look === null ? [] : [["look", `\`${facts.look}\``] as [string, Cell]]),
   );
@@ -186,6 +188,7 @@ export function summaryJson(facts: RunSummary) {
     files,
     bytes,
     folder,
+    after: facts.after,
     nextStep: facts.nextStep,
   };
 }
@@ -229,6 +232,20 @@ function creditCheckLines({ creditCheck }: RunSummary): [string, Cell][] {
 function forecastLines({ forecast, requests, ranMs }: RunSummary): [string, Cell][] {
   if (forecast === null || forecast.requests === 0) return [];
   return [["forecast", comparedText(forecast, { requests, ms: ranMs })]];
+}
+
+/** What became of the commands after files and the set. */
+function afterLines(after: RunSummary["after"]): [string, Cell][] {
+  if (after === null) return [];
+  const { done, setDone } = after;
+  const did = [
+    ...(done > 0 ? [`the command after a file ran for ${count(done, "file")}`] : []),
+    ...(setDone ? ["the command after the set ran"] : []),
+  ];
+  return [
+    ...(did.length === 0 ? [] : [["after", did.join("; ")] as [string, Cell]]),
+    ...afterLeftLines(after),
+  ];
 }
 
 /** The files of this run alone. */

@@ -109,6 +109,7 @@ export class Fetching {
     switch (result.kind) {
       case "saved":
         await store.saved(item.id, output.number, result);
+        ports.archived?.(item, output.number, result);
         this.tellElsewhere(item, result.file);
         if (result.bucket === undefined && this.saved.at(-1) !== item.id) this.saved.push(item.id);
         for (const { from, to } of result.moved ?? []) await ports.replacements.moved(store, from, to);

@@ -2,6 +2,7 @@ import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { WakeSignal } from "../clock.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { PollProfile } from "../core/pace/pressure.js";
+import type { Item, SavedFile } from "../core/ports/store.js";
 import type { Replacements } from "./arrange.js";
 import { Chains } from "./chains.js";
 import { Gate } from "./gate/gate.js";
@@ -22,6 +23,8 @@ export interface RunPorts extends GatePorts {
    * changes.
    */
   offered?(): number;
+  /** Told of each file that was archived. */
+  archived?(item: Item, number: number, file: SavedFile): void;
   /** Files that make way for what their rows ask for now. */
   replacements: Replacements;
   /** Ends the sleep of the loop. */

@@ -159,7 +159,12 @@ function originOf(address: string): string {
 
 /** A value in full, on one line, without characters that a terminal would obey. */
 export function shownFolderValue({ setting, value, from }: FolderValue): string {
-  return `${terminalText(setting)}: ${terminalText(value)}  (${terminalText(from)})`;
+  return `${terminalText(setting)}: ${terminalText(withLineEnds(value))}  (${terminalText(from)})`;
+}
+
+/** A text of several lines on one: where a comment of the shell ends must be seen. */
+export function withLineEnds(text: string): string {
+  return text.trimEnd().replace(/\r\n|\r|\n/g, " ↵ ");
 }
 
 /** The refusal of values that nobody could be asked about. */

@@ -27,6 +27,7 @@ export function runDocument(run: BrowsedRun, alive: number | null): RunDocument 
     exitName: exit,
     stops: [...(ending?.reasons ?? [])],
     resumeAt: isoOrNull(ending?.resumeAt ?? null),
+    after: ending?.after ?? null,
     requests,
     origin,
     folder: jobFolder({ outFolder, jobName: job }),

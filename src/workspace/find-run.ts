@@ -35,7 +35,10 @@ export async function runsToChoose(store: Store, lockOwner: LockOwner | null): P
   return runs.filter((run) => run.state !== "cancelled" && isUnfinished(run)).toReversed();
 }
 
-/** The newest unfinished run, or the one of that number. A finished one continues if answers of its held items are here. */
+/**
+ * The newest unfinished run, or the one of that number. A finished one continues if answers of its held items are here, or if
+ * commands after its files have failed.
+ */
 export function unfinishedRun(which: number | undefined, workspace: Workspace): FindRun {
   return async (store) => {
     if (which !== undefined) return runNumbered(store, which);
@@ -45,6 +48,7 @@ export function unfinishedRun(which: number | undefined, workspace: Workspace): 
     if (!newest) throw new EarlyExit("usage", `nothing to resume: no run is on record yet. ${howToBegin}`);
     const items = await store.items(newest.id, ["held"]);
     for (const item of items) if ((await taskInReceipts(store, item, workspace)) !== null) return newest;
+    if (hasCommandsLeft(newest)) return newest;
     const held = await waitingIn(store, items, "held");
     if (held.length > 0) throw stillHeld(newest, held);
     throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
@@ -91,6 +95,11 @@ async function runNumbered(store: Store, which: number): Promise<Run> {
 /** Whether resume has something to do; in a cancelled run, items that were paid for. */
 export function isUnfinished({ state, owes }: Pick<Run, "state" | "owes">): boolean {
   return state === "cancelled" ? owes : state !== "finished";
+}
+
+/** Whether commands after its files or after the set have not done their work yet. */
+export function hasCommandsLeft({ ending }: Pick<Run, "ending">): boolean {
+  return ending?.after !== undefined;
 }
 
 /** The command that shows a run. */

@@ -11,7 +11,7 @@ import type { Store } from "../store/workspace/workspace.js";
 import type { ItemReason } from "../text/reasons.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
 import { type Evidence, evidenceOf, reasonOf, taskInReceipts } from "./evidence.js";
-import { isUnfinished, resumeCommand } from "./find-run.js";
+import { hasCommandsLeft, isUnfinished, resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type LeftToDo, leftToDo } from "./left-to-do.js";
 import { type LockOwner, lockOwnerOf } from "./lock.js";
@@ -185,7 +185,7 @@ async function overviewOf(
 ): Promise<RunOverview> {
   const alive = current?.run === run.id;
   const newest = runs.findLast(isUnfinished)?.id === run.id;
-  const canResume = isUnfinished(run) && !alive;
+  const canResume = (isUnfinished(run) || hasCommandsLeft(run)) && !alive;
   const isDone = run.exit === "done" && !canResume;
   const spent = await spentIn(store, run.id);
   const { submitting } = await store.counts(run.id);

@@ -538,6 +538,20 @@ models:
     await close();
     schedules.close();
   });
+
+  test("of commands after files and the set that fail", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    const row = `rows: [{ id: cup, model: ${cheapModel}, prompt: a cup }]`;
+    place.write("after.yaml", `${row}\nafter: { file: exit 3, set: exit 4, timeout: 2m }\n`);
+    await called(0, place, "plan after.yaml --sandbox --json");
+    await called(0, place, "trust after.yaml --yes");
+    for (const ending of ["", " --after-file true"]) {
+      await called(5, place, `run after.yaml --sandbox --json --yes${ending}`);
+      await called(0, place, "status --sandbox --json");
+      await called(0, place, "status --all --sandbox --json");
+      await called(0, place, "report --since 1h --sandbox --json");
+    }
+  });
 });
 
 describe("lines", () => {

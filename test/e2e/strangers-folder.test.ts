@@ -48,6 +48,8 @@ test("every setting says what the file of a folder may do with it", () => {
     .map(([attribute]) => nameOf(attribute))
     .toSorted();
   expect(asks).toEqual([
+    "after-file",
+    "after-set",
     "archive",
     "base-url",
     "models",
@@ -69,6 +71,8 @@ describe("settings that came with a folder", () => {
     archive: "s3://theirs/outputs",
     out: "../elsewhere",
     "orphan-credits": "1000",
+    "after-file": "curl theirs.example",
+    "after-set": "curl theirs.example",
   };
 
   const shown = (value: string) => (value.startsWith("../") ? join(at.root, value.slice(3)) : value);

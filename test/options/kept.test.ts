@@ -29,6 +29,9 @@ const values: Readonly<Record<string, string | true>> = {
   archive: "s3://bucket/prefix",
   archiveOnly: true,
   canary: true,
+  afterFile: "true",
+  afterSet: "false",
+  afterTimeout: "20m",
   sidecars: true,
   settle: "wait",
   settleSeconds: "10,20",
@@ -41,7 +44,7 @@ const values: Readonly<Record<string, string | true>> = {
 /** A program has its own clock, folders and buckets, and stops a run by its signal. */
 const notInLibrary = (
   "maxCreditsPerDay until maxDuration overdueWait downloads poll archive archiveOnly canary sidecars settle settleSeconds " +
-  "maxUnsettled generationError orphans orphanCredits"
+  "maxUnsettled generationError orphans orphanCredits afterFile afterSet afterTimeout"
 ).split(" ");
 
 /** What the job sets, which knows the manifest too. */

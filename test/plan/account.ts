@@ -143,6 +143,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
     states: {},
     workflow: [],
     publish: null,
+    after: null,
     sheet: { columns, rows: [] },
     money,
     requests: {

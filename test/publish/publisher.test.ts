@@ -107,7 +107,7 @@ describe("publishing", () => {
       environment: { PATH: process.env["PATH"] },
       facts: {},
       signal: late.signal,
-      reads: true,
+      reads: "stdout",
     });
     await systemClock.sleep(1_500);
     late.abort();

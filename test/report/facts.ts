@@ -46,6 +46,7 @@ export const runFacts: RunSummary = {
   forecast: null,
   counts: countsOf({ archived: 20, failed: 4, held: 1, overdue: 1, dropped: 2 }),
   skipped: null,
+  after: null,
   before: 0,
   failures: [
     { rowId: "cover-1", kind: "moderation", reason: "the prompt was refused" },

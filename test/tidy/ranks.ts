@@ -50,7 +50,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   archive: ["disk", "check", "download", "."],
   run: ["gate", "receipts", "."],
   workspace: [".", "state-folder"],
-  job: ["paid", "orders", "run"],
+  job: ["paid", "orders", "after", "run"],
   upkeep: ["rebuild", "doctor", "archive"],
   report: [".", "gallery"],
   page: ["parts", "gallery", "dashboard", "reference", "service", "serve"],

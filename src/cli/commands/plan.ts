@@ -2,7 +2,7 @@ import type { ExitName } from "../../core/exit.js";
 import { planJob } from "../../job/run/plan-job.js";
 import type { Machine } from "../../machine.js";
 import { manifestPath, sheetOptions } from "../../options/manifest.js";
-import { runOptions } from "../../options/run.js";
+import { afterSettings, runOptions } from "../../options/run.js";
 import type { PlanFlags } from "../../options/setup.js";
 import { publishSettings } from "../../options/shared.js";
 import {
@@ -52,6 +52,7 @@ export async function plan({
     ...sheetOptions(flags, machine),
     run: runOptions(flags),
     publish: publishSettings(flags),
+    after: afterSettings(flags),
     agreeToForeignUse: async () => flags.acceptForeignUse ?? false,
     agreeTo: (values: readonly FolderValue[]) =>
       agreeToValues(values, workspace, machine, `bulkgen trust ${shellWord(args.manifest)}`),

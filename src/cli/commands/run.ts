@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
 import { runJob } from "../../job/run/run-job.js";
 import { manifestPath, sheetFlagsOf, sheetOptions } from "../../options/manifest.js";
-import { type RunFlags, runOptions } from "../../options/run.js";
+import { afterSettings, type RunFlags, runOptions } from "../../options/run.js";
 import { scheduledIn } from "../../schedule/scheduled-run.js";
 import { shellWord } from "../../text/shell.js";
 import { sharedFolderOf } from "../../workspace/workspace.js";
@@ -35,7 +35,7 @@ export async function run({
   const { schedule, due } = scheduledIn(machine.env);
   await agreeToValues(brought, workspaceOf(flags, machine, manifest), machine, command);
   const workspace = await workspaceFor(manifest, flags, machine);
-  const prepared = await jobOptions(flags, machine, workspace);
+  const prepared = await jobOptions(flags, machine, workspace, command);
   return followed(prepared, flags, (show) =>
     runJob(
       {
@@ -43,6 +43,7 @@ export async function run({
         manifest: manifestPath(manifest, machine),
         ...sheetOptions(flags, machine),
         skipInvalid: flags.skipInvalid ?? false,
+        after: afterSettings(flags),
         run: { ...runOptions(flags), sheetFlags: sheetFlagsOf(line) },
         scheduled: schedule === null || due === null ? null : { schedule, due },
         async consent(plan) {

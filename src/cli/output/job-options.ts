@@ -34,6 +34,7 @@ export async function jobOptions(
   flags: CarryFlags & { gallery?: boolean; maxPrice?: number },
   machine: Machine,
   workspace: Workspace,
+  trustCommand = "bulkgen trust",
 ): Promise<PreparedRun> {
   const { clock } = machine;
   const display = openDisplay(flags.quiet ?? false, machine);
@@ -61,7 +62,7 @@ export async function jobOptions(
     clock,
     environment: machine.env,
     publish: publishSettings(flags),
-    agreeTo: (values) => agreeToValues(values, workspace, { ...machine, stderr }),
+    agreeTo: (values) => agreeToValues(values, workspace, { ...machine, stderr }, trustCommand),
     log,
     interrupt,
     unreachableMs: flags.unreachableWait,

@@ -33,7 +33,8 @@ const fixed = [...Object.keys(manifestFlags), "sandbox"];
 
 /**
  * Whether a plan has this flag of its run. A plan may come from somebody else, so it is trusted as a settings file of
- * the workspace is: it consents to nothing, names no key, service or database, and runs no command.
+ * the workspace is: it consents to nothing, names no key, service or database, and runs no command that this
+ * user has not agreed to.
  */
 function isKept(attribute: string): boolean {
   const flag = (runFlags as FlagSet)[attribute];

@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
+import { afterPrefixes, afterVariables } from "../../job/after/environment.js";
 import { commandVariables } from "../../notify/command-variables.js";
 import { type FlagDefinition, type FlagSet, nameOf, variableOf } from "../../options/definition.js";
 import { type RunFlags, runFlags } from "../../options/run.js";
@@ -74,10 +75,16 @@ function checkName(name: string, place: string, { own }: ConfigFile, environment
 export function checkVariables(environment: Environment): void {
   const settings = Object.entries(runFlags as FlagSet).filter(([, { inFiles }]) => inFiles !== "never");
   const variables = [...settings.map(([attribute]) => variableOf(nameOf(attribute))), ownVariables.key];
-  const known = new Set<string>([...variables, ...Object.values(ownVariables), ...commandVariables]);
+  const known = new Set<string>([
+    ...variables,
+    ...Object.values(ownVariables),
+    ...commandVariables,
+    ...afterVariables,
+  ]);
   const names = variables.map((variable) => variable.slice(variablePrefix.length));
   for (const variable of Object.keys(environment)) {
     if (!variable.startsWith(variablePrefix) || known.has(variable)) continue;
+    if (afterPrefixes.some((prefix) => variable.startsWith(prefix))) continue;
     const near = nearest(variable.slice(variablePrefix.length), names);
     if (near === undefined) continue;
     throw new EarlyExit(

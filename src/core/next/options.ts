@@ -46,6 +46,11 @@ export interface RunOptions {
   archive?: string;
   /** The bucket alone keeps the outputs; each leaves the disk once it is there. */
   archiveOnly?: true;
+  /** What the shell runs after each archived file, and once when everything is archived; an empty text runs nothing. */
+  afterFile?: string;
+  afterSet?: string;
+  /** How long (ms) such a command may take. */
+  afterMs?: number;
   /** Whether the run stays open until unanswered requests are settled. */
   settle: "stop" | "wait";
   /** The two times (ms) after its end at which an unanswered request must show no charge. */

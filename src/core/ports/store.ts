@@ -58,6 +58,20 @@ export interface RunEnding {
   resumeAt: number | null;
   /** Items that the credits did not cover. */
   leftOut: number;
+  /** What is left of the commands after its files and after the set; absent if nothing is. */
+  after?: AfterLeft;
+}
+
+/** Commands of `--after-file` and `--after-set` that have not done their work. The items stay archived all the same. */
+export interface AfterLeft {
+  /** Files whose command failed. */
+  failed: number;
+  /** Why, of the first ones. */
+  reasons: { rowId: string; reason: string }[];
+  /** Files whose command was not run, or was ended by an interrupt. */
+  left: number;
+  /** Why the command after the set failed; null if it did not. */
+  set: string | null;
 }
 
 export interface RunChange {

@@ -6,7 +6,7 @@ import { type ItemState, openStates } from "../../core/item.js";
 import { asBalance, type Credits, minus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
 import type { Forecast } from "../../core/pace/forecast.js";
-import type { Run } from "../../core/ports/store.js";
+import type { AfterLeft, Run } from "../../core/ports/store.js";
 import { freeSlots, nextSendAt, owedRequests, slotsLeft } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
@@ -18,6 +18,7 @@ import type { WaitingItem } from "../../workspace/evidence.js";
 import type { WorkspaceSession } from "../../workspace/open.js";
 import type { SpentIn } from "../../workspace/spent.js";
 import type { ItemFailure } from "../../workspace/status.js";
+import type { AfterOutcome } from "../after/commands.js";
 
 export interface Execution {
   run: Run;
@@ -39,6 +40,8 @@ export interface Execution {
    * Null if it could not be read without a paid request in flight.
    */
   creditCheck: { counted: Credits; known: Credits } | null;
+  /** What became of the commands after files and the set; null if the run has none. */
+  after: AfterOutcome | null;
 }
 
 /** The result of a run, as plain data. */
@@ -68,6 +71,8 @@ export interface RunSummary extends SpentIn {
   resumeAt: number | null;
   /** Why the run ended before all items were done: whole sentences. */
   stops: readonly string[];
+  /** What became of the commands after files and the set; null if the run has none. */
+  after: AfterOutcome | null;
   /** The balance; null if it could not be read. */
   left: Credits | null;
   /** The balance as the service last reported it during the run; null if it never did. */
@@ -103,7 +108,12 @@ export interface ClosingOptions extends Pick<AccountReading, "me"> {
 }
 
 /** Returns how an execution that started at `beganAt` (UTC ms) ended, and records it. */
-export async function closeRun(options: ClosingOptions, beganAt: number, gate: Gate): Promise<Execution> {
+export async function closeRun(
+  options: ClosingOptions,
+  beganAt: number,
+  gate: Gate,
+  after: AfterOutcome | null = null,
+): Promise<Execution> {
   const { opened, run, clock, me, leftOut } = options;
   const { store } = opened;
   const { stops } = gate;
@@ -111,7 +121,8 @@ export async function closeRun(options: ClosingOptions, beganAt: number, gate: G
   const { counts } = left;
   const read = await accountNow(opened, stops, counts, clock);
   const creditCheck = read !== null && isLogged(read) ? await checkCredits(opened, run.options) : null;
-  const exit = exitOf(left, gate, leftOut);
+  const afterLeft = leftAfter(after);
+  const exit = weightiest([exitOf(left, gate, leftOut), ...(afterLeft === null ? [] : ["failed" as const])]);
   const reasons = reasonsOf(left, gate, { leftOut, jobName: run.jobName });
   const balance = read ? asBalance(read.me.credits.balance) : null;
   const lastBalance = balance ?? (await store.lastBalance(run.id, beganAt)) ?? asBalance(me.credits.balance);
@@ -120,13 +131,34 @@ export async function closeRun(options: ClosingOptions, beganAt: number, gate: G
   await store.setRun(run.id, {
     state: left.cancelled ? "cancelled" : await stateOf(store, run, left, stops),
     exit,
-    ending: { stops: stops.map(({ kind }) => kind), reasons, resumeAt, leftOut },
+    ending: {
+      stops: stops.map(({ kind }) => kind),
+      reasons,
+      resumeAt,
+      leftOut,
+      ...(afterLeft === null ? {} : { after: afterLeft }),
+    },
     endedAt: clock.now(),
     requests: gate.requests + (read === null ? 0 : 1),
   });
   const ended = await store.run(run.id);
   if (!ended) throw new Error(`run ${run.id} is gone`);
-  return { run: ended, exit, stops, reasons, counts, balance, lastBalance, resumeAt, creditCheck };
+  return { run: ended, exit, stops, reasons, counts, balance, lastBalance, resumeAt, creditCheck, after };
+}
+
+/** Whether everything that the sheet asks for is archived, and nobody is asked about it any more. */
+export async function isComplete(
+  { opened: { store }, run, leftOut }: Pick<ClosingOptions, "opened" | "run" | "leftOut">,
+  gate: Gate,
+): Promise<boolean> {
+  return exitOf(await leftBy(store, run), gate, leftOut) === "done";
+}
+
+/** What is left of the commands; null if nothing is. */
+function leftAfter(after: AfterOutcome | null): AfterLeft | null {
+  if (after === null) return null;
+  const { failed, reasons, left, set } = after;
+  return failed + left === 0 && set === null ? null : { failed, reasons, left, set };
 }
 
 /** What an execution leaves. */

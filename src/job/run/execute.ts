@@ -29,8 +29,9 @@ import type { RunNote, WorkspaceLock } from "../../workspace/lock.js";
 import { endOnDatabaseError } from "../../workspace/open.js";
 import { bucketNamed } from "../../workspace/outputs-place.js";
 import { loggedWorkspace } from "../../workspace/state.js";
+import { type After, type AfterOutcome, openAfter } from "../after/commands.js";
 import { type OrderPolling, pollOrders } from "../orders/attend.js";
-import { closeRun, type Execution } from "./closing.js";
+import { closeRun, type Execution, isComplete } from "./closing.js";
 import { type Outputs, type OutputsOptions, openOutputs } from "./outputs.js";
 import { agreeToRun } from "./run-values.js";
 
@@ -61,9 +62,11 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const beganAt = clock.now();
   const bell = new WakeSignal();
   const outputs = await openOutputs(options, () => bell.ring());
+  const after = openAfter({ ...options, ...options.opened });
+  let outcome: AfterOutcome | null = null;
   const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
   const session = openSession(
-    portsOf(options, { outputs, bell, lanes }),
+    portsOf(options, { outputs, after, bell, lanes }),
     settingsOf(options, lanes, await priceCapOf(options)),
   );
   if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
@@ -78,6 +81,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
         onProgress(progress);
       };
       await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend });
+      outcome = (await after?.finish(() => isComplete(options, session.gate))) ?? null;
+      if (interrupt.aborted && !session.gate.stopped("interrupted"))
+        session.gate.stop("interrupted", "interrupted while commands ran after files");
     } finally {
       await orders.close();
       await outputs.copyIndex();
@@ -88,9 +94,10 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await recordEnd(options, ending.message, session.gate.requests);
     throw ending;
   } finally {
+    await after?.close();
     await outputs.close();
   }
-  return closeRun(options, beganAt, session.gate);
+  return closeRun(options, beganAt, session.gate, outcome);
 }
 
 /** Records why the run ends, as far as its database still takes it: without a record, `status` says that it crashed. */
@@ -154,7 +161,7 @@ const toldChange = 0.01;
 
 function portsOf(
   options: ExecuteOptions,
-  { outputs, bell, lanes }: { outputs: Outputs; bell: WakeSignal; lanes: number },
+  { outputs, after, bell, lanes }: { outputs: Outputs; after: After | null; bell: WakeSignal; lanes: number },
 ): RunPorts {
   const { opened, clock, log } = options;
   const { store, account, workspace } = opened;
@@ -170,6 +177,7 @@ function portsOf(
     save,
     ...(offered === undefined ? {} : { offered }),
     refusal,
+    ...(after === null ? {} : { archived: (...saved) => after.saved(...saved) }),
     spendLog: account.spendLog,
     lanes: account.lanes(lanes),
     publish: publishPorts(options),

@@ -13,6 +13,7 @@ import { openAccount, type ServiceConnection } from "../../workspace/account.js"
 import { refuseForgotten, refuseOutdated } from "../../workspace/history.js";
 import { openStore } from "../../workspace/state.js";
 import { type Workspace, workspaceExists } from "../../workspace/workspace.js";
+import type { AfterSettings } from "../after/settings.js";
 import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import { type PrepareOptions, prepare, publishProblem, type SheetOptions } from "./prepare.js";
 
@@ -23,6 +24,7 @@ export interface PlanJobOptions extends SheetOptions {
   /** The options that the run would have. */
   run: RunOptions;
   publish: PublishSettings;
+  after: AfterSettings;
   agreeToForeignUse?: AgreeToForeignUse;
   agreeTo?: PrepareOptions["agreeTo"];
   /** The machine's environment, for the access to buckets. */

@@ -37,6 +37,7 @@ import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import type { OpenAccount } from "../../workspace/account.js";
 import { lostPicksText, picksToReplace } from "../../workspace/lost-picks.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { type AfterSettings, afterCommands, commandNotes, commandsOfJob } from "../after/settings.js";
 import { paidAlready } from "../paid/already.js";
 import { type AgreeToForeignUse, foreignUse, mayBeBoughtByCopy } from "../paid/foreign-use.js";
 import { type EditionChoice, editionOf, guessJob, knownJob } from "../paid/job-of.js";
@@ -75,6 +76,10 @@ export interface PrepareOptions extends SheetOptions {
   sandbox: boolean;
   /** How local inputs are published; not at all if absent. */
   publish?: PublishSettings;
+  /** The commands that flags and settings want to be run after files and the set. */
+  after: AfterSettings;
+  /** The job file's commands will be run too, so the user must have agreed to them. */
+  runsCommands?: true;
   /** The machine's environment, which says how buckets are reached. */
   environment: Environment;
   /** Asks about what came with the folder. Throws EarlyExit for a no. Without it, only what was agreed to before is used. */
@@ -100,6 +105,7 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const { account, store } = given;
   const opened = await openedFor(given);
   await agreeToPlace(given, opened.manifest);
+  await agreeToCommands(given, opened.manifest);
   const { edition: ofSheet } = opened.manifest;
   const options =
     given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
@@ -249,8 +255,14 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(store ? await pickNotes(store, runs, plan) : []),
     ...otherFolders(runs, name, asked.workspace.outFolder),
     ...unknownDefault(asked.reading.defaults?.model, models),
+    ...commandNotes(afterCommands(asked.after, plan.after), isWhole(plan)),
   );
   return plan;
+}
+
+/** Whether a run of the plan makes all that the sheet asks for. */
+export function isWhole({ isPart, selection, problems }: Plan): boolean {
+  return !isPart && selection === null && problems.length === 0;
 }
 
 /** A history that was rebuilt does not know what its runs left out. */
@@ -316,10 +328,32 @@ async function agreeToPlace(
     publish.given.command != null
   )
     return;
-  const { sharedFolder, root } = workspace;
-  const asked = notAgreed(sharedFolder, root, [{ setting: "publish", value: to, from: manifest.file }]);
+  await agreeToValues([{ setting: "publish", value: to, from: manifest.file }], manifest, workspace, agreeTo);
+}
+
+/** Nor is a command of a job file run before this user has agreed to exactly this one, in a rehearsal neither. */
+async function agreeToCommands(
+  { after, runsCommands, run, workspace, agreeTo }: PrepareOptions,
+  manifest: Manifest,
+): Promise<void> {
+  if (!runsCommands) return;
+  if (run.archiveOnly && afterCommands(after, manifest.after ?? null).file !== "")
+    throw new EarlyExit(
+      "usage",
+      "the command after each file needs the file on this disk, and --archive-only keeps none here. Nothing was sent. Leave out one of them.",
+    );
+  await agreeToValues(commandsOfJob(manifest, after), manifest, workspace, agreeTo);
+}
+
+async function agreeToValues(
+  values: readonly FolderValue[],
+  { file }: Pick<Manifest, "file">,
+  { sharedFolder, root }: PrepareOptions["workspace"],
+  agreeTo: PrepareOptions["agreeTo"],
+): Promise<void> {
+  const asked = notAgreed(sharedFolder, root, values);
   if (asked.length === 0) return;
-  if (agreeTo === undefined) throw unagreed(root, asked, `bulkgen trust ${shellWord(manifest.file)}`);
+  if (agreeTo === undefined) throw unagreed(root, asked, `bulkgen trust ${shellWord(file)}`);
   await agreeTo(asked);
 }
 

@@ -38,12 +38,14 @@ import {
 } from "../../workspace/open.js";
 import { checkCopies } from "../../workspace/outputs-place.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { type AfterSettings, afterCommands, keptCommands } from "../after/settings.js";
 import { submitAgain } from "../orders/apply.js";
 import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import type { Execution } from "./closing.js";
 import { execute } from "./execute.js";
 import { mustHaveWorkers } from "./outputs.js";
 import {
+  isWhole,
   manifestProblems,
   missingFiles,
   mustBeManifest,
@@ -90,6 +92,8 @@ export interface RunJobOptions extends JobOptions, SheetOptions {
   /** Use the valid rows only; the others are written to a file. */
   skipInvalid: boolean;
   run: RunOptions;
+  /** The commands after files and the set, by the flags and settings. */
+  after: AfterSettings;
   /** The schedule that starts the run, and its due time (ISO 8601); null for a person. */
   scheduled: { schedule: string; due: string } | null;
   /** Asks for consent to the plan; false ends the run before anything is paid. */
@@ -173,6 +177,7 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     const { plan, ...reading } = await prepare({
       ...options,
       draft,
+      runsCommands: true,
       origin: opened.connection.origin,
       sandbox: opened.connection.sandbox,
       account: opened.account,
@@ -216,6 +221,8 @@ async function enroll(
     for (const { rowId } of plan.items) yield rowId;
   }
   const job = await store.job(plan.job);
+  // The plan's notes say what is run.
+  const { afterFile: _file, afterSet: _set, afterMs: _ms, ...own } = options.run;
   const start = {
     manifest: options.manifest,
     origin: connection.origin,
@@ -223,7 +230,8 @@ async function enroll(
     edition: plan.edition,
     outFolder: options.workspace.outFolder,
     options: {
-      ...options.run,
+      ...own,
+      ...keptCommands(afterCommands(options.after, plan.after), isWhole(plan)),
       ...publishOf(options, plan),
       forecast: plan.requests.forecast,
       ...(Object.keys(plan.leftOut).length > 0 ? { leftOut: plan.leftOut } : {}),

@@ -4,6 +4,7 @@ import { leavesReally } from "../../text/inside.js";
 import { agree, type FolderValue, notAgreed, shownFolderValue, unagreed } from "../../trust/trust.js";
 import { readIdentity } from "../../workspace/identity.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { commandValue } from "../after/settings.js";
 
 /**
  * What a run on record does outside of its workspace: a received state could send files to somebody's bucket, or read and
@@ -19,6 +20,8 @@ export function runValues(
   return [
     ...(options.archive === undefined ? [] : [{ setting: "archive", value: options.archive, from }]),
     ...(options.publish === undefined ? [] : [{ setting: "publish", value: options.publish, from }]),
+    ...(options.afterFile ? [commandValue("file", options.afterFile, from)] : []),
+    ...(options.afterSet ? [commandValue("set", options.afterSet, from)] : []),
     ...outside("out", outFolder),
     ...(["", "-"].includes(manifest) ? [] : outside("manifest", manifest)),
   ];

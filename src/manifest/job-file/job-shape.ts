@@ -110,6 +110,25 @@ const publish = z
   )
   .describe("where to publish local input files for the service");
 
+/** Run only once this user has agreed to exactly this command on this machine. */
+const afterCommand = (when: string) => z.string("a command").min(1, "a command").describe(when);
+const after = z
+  .strictObject(
+    {
+      file: afterCommand("run by the shell after each archived file, which BULKGEN_FILE names").optional(),
+      set: afterCommand(
+        "run by the shell once everything is archived, with its folder in BULKGEN_FOLDER",
+      ).optional(),
+      timeout: z
+        .string("a duration such as 30m")
+        .refine((text) => (durationIn(text) ?? 0) > 0, "a duration such as 30m")
+        .describe("how long one command may take; 10 minutes otherwise")
+        .optional(),
+    },
+    "an object with file and set",
+  )
+  .describe("commands to run after each file and after the set, once you have agreed to them");
+
 const job = z.strictObject(
   {
     $schema: z.string("an address").describe("this schema, for editors").optional(),
@@ -139,6 +158,7 @@ const job = z.strictObject(
     output: output.optional(),
     approve: approve.optional(),
     publish: publish.optional(),
+    after: after.optional(),
     steps: z.array(step, "a list of steps").min(1, "at least one step").optional(),
   },
   "an array of rows, or an object with rows",

@@ -39,6 +39,7 @@ export function jobOf(document: Document, top: Fields): { job: SourceJob; proble
     job: {
       ...(name === "" ? {} : { name }),
       ...publishOf(document, top["publish"]),
+      ...afterOf(document, top["after"]),
       defaults: joined(defaults, above),
       vars: own(["vars"], top["vars"]),
       axes,
@@ -56,6 +57,20 @@ function publishOf(document: Document, plain: Plain | undefined): Pick<SourceJob
   if (typeof to !== "string") return {};
   const expiresMs = typeof time === "string" ? durationIn(time) : null;
   return { publish: { to, expiresMs, mark: document.markAt(["publish"]) } };
+}
+
+function afterOf(document: Document, plain: Plain | undefined): Pick<SourceJob, "after"> {
+  if (!isObject(plain)) return {};
+  const { file, set, timeout } = plain as Record<string, Plain | undefined>;
+  const timeoutMs = typeof timeout === "string" ? durationIn(timeout) : null;
+  return {
+    after: {
+      ...(typeof file === "string" ? { file } : {}),
+      ...(typeof set === "string" ? { set } : {}),
+      ...(timeoutMs === null ? {} : { timeoutMs }),
+      mark: document.markAt(["after"]),
+    },
+  };
 }
 
 function stepOf(

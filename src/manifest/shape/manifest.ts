@@ -16,6 +16,8 @@ export interface Manifest {
   columns: string[];
   /** Where its local inputs are published, if it says so. */
   publish?: JobPublish;
+  /** The commands that it wants to be run after its files, if there are any. */
+  after?: JobAfter;
   /** The rows and the problems of the file, a part at a time. Can be read once. */
   parts(): AsyncGenerator<Part, End>;
 }
@@ -26,6 +28,17 @@ export interface JobPublish {
   to: string;
   /** How long the addresses must stay valid (ms); null if the settings decide. */
   expiresMs: number | null;
+  mark: Mark;
+}
+
+/** Commands of a job file for the shell. Nothing of them is run before this user has agreed to it. */
+export interface JobAfter {
+  /** After each archived file. */
+  file?: string;
+  /** Once everything is archived. */
+  set?: string;
+  /** How long one of them may take (ms). */
+  timeoutMs?: number;
   mark: Mark;
 }
 

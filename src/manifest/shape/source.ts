@@ -1,5 +1,5 @@
 import type { Problem } from "../../core/problem.js";
-import type { JobPublish, Mark } from "./manifest.js";
+import type { JobAfter, JobPublish, Mark } from "./manifest.js";
 
 /** The form into which all formats are read: cells by column, without their meaning. */
 export interface Source {
@@ -79,6 +79,7 @@ export interface Written {
 export interface SourceJob {
   name?: string;
   publish?: JobPublish;
+  after?: JobAfter;
   /** Cells that a row takes when its own are empty. */
   defaults: Written;
   /** Variables for templates, the same for all rows. */

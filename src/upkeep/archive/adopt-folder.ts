@@ -68,7 +68,8 @@ export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
   try {
     const { origin, sandbox } = opened.connection;
     const { account, store } = opened;
-    const asked = { ...options, run: { maxCredits: null }, origin, sandbox, account, store };
+    const after = { given: {}, configured: {} };
+    const asked = { ...options, after, run: { maxCredits: null }, origin, sandbox, account, store };
     const { plan, me } = await prepare({ ...asked, draft, signal: options.interrupt });
     if (plan.problems.length > 0) throw manifestProblems(plan.problems);
     const others = plan.blockers.find(({ kind }) => kind === "others_run");

@@ -1,6 +1,8 @@
 import { dirname, resolve } from "node:path";
 import { fingerprint } from "../../../api/key.js";
+import { defined } from "../../../core/defined.js";
 import { EarlyExit } from "../../../core/exit.js";
+import { commandsOfJob } from "../../../job/after/settings.js";
 import type { Machine } from "../../../machine.js";
 import { openSource } from "../../../manifest/read.js";
 import { manifestPath } from "../../../options/manifest.js";
@@ -111,12 +113,15 @@ async function confirmAll(
     throw new EarlyExit("usage", "not agreed; these values have no effect");
 }
 
-/** Where a job file publishes local inputs. */
+/** Where a job file publishes local inputs, and the commands that it wants to be run. */
 async function ofJob(manifest: string | undefined, machine: Machine): Promise<FolderValue[]> {
   if (manifest === undefined) return [];
   const path = manifestPath(manifest, machine);
   const { job } = await openSource(path, {});
-  return job?.publish === undefined ? [] : [{ setting: "publish", value: job.publish.to, from: path }];
+  return [
+    ...(job?.publish === undefined ? [] : [{ setting: "publish", value: job.publish.to, from: path }]),
+    ...commandsOfJob({ ...defined({ after: job?.after }), file: path }, { given: {} }),
+  ];
 }
 
 function listText(sharedFolder: string): string {
