@@ -236,7 +236,9 @@ function argsOf({ positionals = [], subcommands = [] }: CommandDefinition, words
     subcommands.map(({ name }) => name),
   );
   const [only] = positionals.length === 1 ? positionals : [];
-  const one = only && used > 0 ? `; expected only one ${only.name}` : "";
+  // The shell puts the names of all files in place of a pattern without quotes.
+  const quotes = only?.name === "manifest" ? ", or a pattern in quotes" : "";
+  const one = only && used > 0 ? `; expected only one ${only.name}${quotes}` : "";
   const hint = near === undefined ? one : `. Did you mean ${near}?`;
   throw new EarlyExit("usage", `unexpected argument ${JSON.stringify(extra)}${hint}`);
 }

@@ -6,6 +6,7 @@ import { isReference } from "../core/reference.js";
 import { isOutside } from "../text/inside.js";
 import { nearest } from "../text/nearest.js";
 import { sha256Of } from "../text/pieces.js";
+import { manifestFolder } from "./folder.js";
 import type { Row } from "./shape/manifest.js";
 
 interface LocalFile {
@@ -35,7 +36,7 @@ export class LocalInputs {
   private readonly folder: string;
 
   constructor(manifest: string) {
-    this.folder = dirname(resolve(manifest));
+    this.folder = manifestFolder(resolve(manifest));
   }
 
   /** Reads the files that only these rows name so far. */

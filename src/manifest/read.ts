@@ -1,16 +1,19 @@
-import { basename, dirname, extname, resolve } from "node:path";
+import { extname, resolve } from "node:path";
 import type { Problem } from "../core/problem.js";
 import { count } from "../text/amounts.js";
 import { isOutside } from "../text/inside.js";
 import { wholeOf } from "../text/pieces.js";
 import { addedColumns, axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
+import { filesAt, filesOfJob, whyNoFiles } from "./files.js";
+import { isOfFiles, manifestFolder, manifestStem } from "./folder.js";
 import {
   type ByteOptions,
   type Bytes,
   openBytes,
   standardInput,
   standardInputName,
+  whyNoFile,
 } from "./formats/bytes.js";
 import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
@@ -21,7 +24,7 @@ import { keyInCommon, withoutKeyRows } from "./keys.js";
 import { defaultCells, type RowOptions } from "./row.js";
 import { exportedColumns, foldedName, isKnown, unusedNotes } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
-import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
+import { type Cells, type RowsFrom, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
 import { isTemplate } from "./templates/template.js";
 
@@ -30,24 +33,45 @@ export interface SourceOptions extends CsvOptions, WorkbookOptions, ByteOptions 
   cwd?: string;
 }
 
-/** Opens a manifest of any format, and the file that it names for its rows. Never throws because of a file's content. */
+/** Opens a manifest of any format, and the files that it names for its rows. Never throws because of a file's content. */
 export async function openSource(path: string, options: SourceOptions): Promise<Source> {
+  const isManifest = (options.called ?? "manifest") === "manifest";
+  if (isManifest && isOfFiles(path)) return filesAt(path);
   const bytes = await openBytes(path, options);
   if ("problem" in bytes) return unreadSource(bytes.problem);
-  const { source, rowsFile } = await sourceOf(namedFile(path), bytes, options);
-  if (rowsFile === undefined) return source;
-  const folder = path === standardInput ? (options.cwd ?? ".") : dirname(path);
-  const rows = isOutside(folder, rowsFile)
-    ? unreadSource(rowsOutside(namedFile(path), rowsFile))
-    : await openRows(resolve(folder, rowsFile), options);
+  const file = namedFile(path);
+  const { source, rowsFrom } = await sourceOf(file, bytes, options);
+  if (rowsFrom === undefined) return source;
+  const folder = folderOf(path, options);
+  const hasIds = source.job?.defaults.cells["id"] !== undefined;
+  const rows =
+    typeof rowsFrom !== "string"
+      ? await filesOfJob(file, folder, rowsFrom, hasIds)
+      : isOutside(folder, rowsFrom)
+        ? unreadSource(rowsOutside(file, rowsFrom))
+        : await openRows(resolve(folder, rowsFrom), options);
   return {
     ...source,
     columns: rows.columns,
+    ...(rows.addedColumns ? { addedColumns: rows.addedColumns } : {}),
     problems: [...source.problems, ...rows.problems],
     notes: [...source.notes, ...rows.notes],
     batches: rows.batches,
     ...(rows.form ? { form: rows.form } : {}),
   };
+}
+
+/**
+ * Why no manifest can be at this path: nothing is there, Excel's own file, or no file is in the folder or matches the pattern.
+ * Opens nothing: a pipe can be read only once.
+ */
+export async function whyNoManifest(path: string): Promise<Problem | null> {
+  return isOfFiles(path) ? whyNoFiles(path) : whyNoFile(path);
+}
+
+/** The folder of the files that a manifest names. */
+function folderOf(path: string, { cwd = "." }: Pick<SourceOptions, "cwd">): string {
+  return path === standardInput ? cwd : manifestFolder(resolve(cwd, path));
 }
 
 function rowsOutside(file: string, rowsFile: string): Problem {
@@ -72,12 +96,12 @@ async function openRows(file: string, options: SourceOptions): Promise<Source> {
   });
 }
 
-/** The source in these bytes; `rowsFile` is the file that a job names for its rows. */
+/** The source in these bytes; `rowsFrom` is the file that a job names for its rows, or the patterns of files that are rows. */
 export async function sourceOf(
   file: string,
   bytes: Bytes,
   options: SourceOptions,
-): Promise<{ source: Source; rowsFile?: string }> {
+): Promise<{ source: Source; rowsFrom?: RowsFrom }> {
   const refused = (problem: Omit<Problem, "place">) => ({
     source: unreadSource({ place: { file, row: null }, ...problem }),
   });
@@ -112,7 +136,7 @@ async function parsedAs(
   file: string,
   { bytes, found, start }: Opened,
   options: CsvOptions,
-): Promise<{ source: Source; rowsFile?: string }> {
+): Promise<{ source: Source; rowsFrom?: RowsFrom }> {
   if (format === "csv") {
     const pieces = () => utf8Pieces(bytes, found.encoding);
     return { source: await openCsv(file, { pieces, start, returns: found.returns }, options) };
@@ -151,7 +175,8 @@ function formatOf(file: string, text: string): Format {
   if (isNamed && (named !== "prompts" || isOfPrompts(text))) return named;
   // Any format may begin with comments.
   const start = text.replace(/^(?:\s*#[^\n]*\n)+/, "").trimStart();
-  if (/^\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(start) && !/^\{\s*"?(rows|name)"?\s*:/.test(start)) return "lines";
+  if (/^\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(start) && !/^\{\s*"?(rows|files|name)"?\s*:/.test(start))
+    return "lines";
   if (/^[[{]/.test(start)) return "JSON";
   return /^(---\s|- +[\w"']+ *:|\w+ *:\s)/.test(start) ? "YAML" : "csv";
 }
@@ -169,7 +194,7 @@ function isOfPrompts(text: string): boolean {
 }
 
 /** The beginning of a line that a job file has and a prompt hardly has. */
-const jobKey = /^(name|defaults|rows|vars|matrix|zip|steps|publish|after|\$schema) *:/;
+const jobKey = /^(name|defaults|rows|files|vars|tables|matrix|zip|steps|publish|after|\$schema) *:/;
 /** One that a prompt may have too, if no line with another key follows. */
 const ambiguousKey = /^(prompt|output|repeat|approve)(?= *:)/;
 
@@ -208,7 +233,7 @@ export async function openManifest(path: string, options: ReadOptions = {}): Pro
 export function manifestOf(path: string, source: Source, options: ReadOptions): Manifest {
   const file = namedFile(path);
   return {
-    name: source.job?.name ?? source.partOf ?? basename(file, extname(file)),
+    name: source.job?.name ?? source.partOf ?? manifestStem(file),
     isPart: source.partOf !== undefined,
     ...(source.edition === undefined ? {} : { edition: source.edition }),
     file,
@@ -269,9 +294,11 @@ function unusedOf(
   used: ReadonlySet<string>,
   empty: boolean,
 ): Pick<End, "notes" | "unusedColumns"> {
-  const unusedColumns = empty ? [] : source.columns.filter((column) => !isUsed(column, used));
+  const { columns, addedColumns = [] } = source;
+  const isUnused = (column: string) => !isUsed(column, used) && !addedColumns.includes(column);
+  const unusedColumns = empty ? [] : columns.filter(isUnused);
   const own = empty ? [] : [...noIdNotes(source), ...idleNotes(source, used)];
-  return { notes: [...notes, ...notesOfUnused(unusedColumns, source.columns), ...own], unusedColumns };
+  return { notes: [...notes, ...notesOfUnused(unusedColumns, columns), ...own], unusedColumns };
 }
 
 /** In a sheet with columns of its own, one of them usually names the rows, such as an article number. */
@@ -306,7 +333,7 @@ async function renderingOf(
   path: string,
   { columns, job }: Source,
   { defaults }: Expansion,
-  { cwd = "." }: ReadOptions,
+  options: ReadOptions,
 ): Promise<Rendering> {
   const [{ Templates }, { PromptFiles }] = await Promise.all([
     import("./templates/template.js"),
@@ -319,7 +346,11 @@ async function renderingOf(
     ...(job?.steps.flatMap((step) => Object.keys(step.cells)) ?? []),
     ...axesOf(job).flatMap(({ keys }) => keys),
   ]);
-  return { templates: new Templates(names, job?.tables), names, files: new PromptFiles(path, cwd) };
+  return {
+    templates: new Templates(names, job?.tables),
+    names,
+    files: new PromptFiles(folderOf(path, options)),
+  };
 }
 
 function needsEngine({ rows }: SourceBatch, { defaults, job }: Expansion): boolean {

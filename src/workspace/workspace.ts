@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { EarlyExit } from "../core/exit.js";
+import { manifestFolder } from "../manifest/folder.js";
 import { type DatabaseAddress, databaseAddress } from "../store/postgres/address.js";
 import type { Environment } from "../text/environment.js";
 import { homeFolder } from "../text/home.js";
@@ -132,7 +133,7 @@ function filesIn(state: string): Pick<Workspace, "stateFile" | "receiptsFile"> {
 }
 
 function nearestRoot({ cwd, manifest }: WorkspaceHints): string {
-  const start = manifest === undefined ? cwd : dirname(resolve(cwd, manifest));
+  const start = manifest === undefined ? cwd : manifestFolder(resolve(cwd, manifest));
   for (let folder = start; ; folder = dirname(folder)) {
     if (isFolder(join(folder, markerName))) return folder;
     if (dirname(folder) === folder) break;

@@ -10,7 +10,13 @@ export const me = {
 };
 
 export async function fromDist() {
-  const names = ["manifest/read", "plan/make-plan", "store/draft/draft", "core/problem"];
+  const names = [
+    "manifest/read",
+    "manifest/local-inputs",
+    "plan/make-plan",
+    "store/draft/draft",
+    "core/problem",
+  ];
   const modules = await Promise.all(names.map((name) => import(`../../dist/${name}.js`)));
   return Object.assign({}, ...modules);
 }

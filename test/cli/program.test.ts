@@ -82,7 +82,10 @@ describe("the command line", () => {
       ["run"],
       "expected manifest (CSV, XLSX, JSON, JSONL or YAML file with the rows; - reads standard input)",
     ],
-    [["plan", "set.csv", "more"], 'unexpected argument "more"; expected only one manifest.'],
+    [
+      ["plan", "set.csv", "more"],
+      'unexpected argument "more"; expected only one manifest, or a pattern in quotes.',
+    ],
     [["sandbox", "keyz"], 'unexpected argument "keyz". Did you mean keys?'],
     [
       ["plan", "set.csv", "--max-credits", "much"],

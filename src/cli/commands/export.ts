@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
 import { reviewedNames } from "../../job/orders/review.js";
 import type { Machine } from "../../machine.js";
+import { manifestFolder } from "../../manifest/folder.js";
 import { foldedName } from "../../manifest/shape/columns.js";
 import type { SheetForm } from "../../manifest/shape/source.js";
 import type { ExportFlags } from "../../options/archive.js";
@@ -300,7 +301,7 @@ function sheetName({ sheet, format }: Formatted): string {
 /** Paths in a manifest start from its own folder. */
 function checkLocalInputs({ localInput, run }: Export, { to }: ExportFlags, { cwd }: Machine): void {
   if (localInput === null || to === undefined) return;
-  const folder = resolve(run.manifest, "..");
+  const folder = manifestFolder(resolve(cwd, run.manifest));
   if (resolve(cwd, to, "..") === folder) return;
   throw new EarlyExit(
     "usage",

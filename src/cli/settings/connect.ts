@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Machine } from "../../machine.js";
+import { manifestFolder } from "../../manifest/folder.js";
 import type { SharedFlags } from "../../options/shared.js";
 import type { SandboxModel } from "../../sandbox/catalogue/model.js";
 import { terminalText } from "../../text/terminal.js";
@@ -52,7 +53,7 @@ async function connectSandbox(
     ...(models === undefined ? {} : { models: await playedModels(resolve(cwd, models)) }),
     file: workspace.serviceFile,
     // Paths of local inputs start from the manifest's folder.
-    inputRoot: manifest === undefined ? workspace.root : dirname(resolve(cwd, manifest)),
+    inputRoot: manifest === undefined ? workspace.root : manifestFolder(resolve(cwd, manifest)),
   });
   return {
     connection: { origin: "sandbox", baseUrl: sandbox.url, key: sandbox.key, sandbox: true },

@@ -90,7 +90,7 @@ export async function writePlan(
   const savedAt = new Date(clock.now()).toISOString();
   const pieces = jsonPieces(savePlan(plan, { ...how, flags, savedAt }), "\n");
   const path = resolve(cwd, file);
-  if (existsSync(path) && realpathSync(path) === realpathSync(how.manifest))
+  if (existsSync(path) && existsSync(how.manifest) && realpathSync(path) === realpathSync(how.manifest))
     throw new EarlyExit("usage", `-o: ${file} is the manifest itself. Choose another file.`);
   try {
     await writeWhole(path, pieces);

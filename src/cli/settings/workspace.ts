@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
-import { whyNoManifest } from "../../manifest/formats/bytes.js";
+import { whyNoManifest } from "../../manifest/read.js";
 import { manifestPath } from "../../options/manifest.js";
 import { shownPath } from "../../report/problem-text.js";
 import { shellWord } from "../../text/shell.js";

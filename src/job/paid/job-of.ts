@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
-import { basename, extname } from "node:path";
+import { basename } from "node:path";
 import { inCredits, noCredits, plus } from "../../core/money.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Run } from "../../core/ports/store.js";
+import { isOfFiles, isThere, manifestFolder, manifestStem } from "../../manifest/folder.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import type { Store } from "../../store/workspace/workspace.js";
@@ -25,7 +25,7 @@ export interface GuessedJob {
 /** The job that a manifest's file belonged to before; null if unknown. */
 export function knownJob(manifest: Manifest, runs: readonly Run[], named: string | null): string | null {
   if (named !== null) return named;
-  if (manifest.name !== stemOf(manifest)) return manifest.name;
+  if (manifest.name !== manifestStem(manifest.file)) return manifest.name;
   const last = runs.findLast((run) => run.manifest === manifest.file);
   if (last) return last.jobName;
   return runs.some((run) => run.jobName === manifest.name) ? manifest.name : null;
@@ -43,7 +43,7 @@ export async function guessJob(
   const all = plan.items.length + plan.unselected.length;
   // Standard input cannot have been renamed.
   const [renamed] = others
-    .filter(({ file }) => basename(file) !== "-" && !existsSync(file))
+    .filter(({ file }) => basename(file) !== "-" && isGone(file))
     .toSorted((a, b) => b.has.size - a.has.size);
   if (renamed && renamed.has.size >= all * sameShare) {
     const { name, file, has } = renamed;
@@ -60,6 +60,10 @@ export async function guessJob(
   const found = `${what} for job ${most.name} (${basename(most.file)})${more}`;
   const choice = { found, continues: most.name, again: job };
   return { name: job, note: null, finding: { kind: "made_before", message, choice } };
+}
+
+function isGone(manifest: string): boolean {
+  return !isThere(isOfFiles(manifest) ? manifestFolder(manifest) : manifest);
 }
 
 /** The end of the sentence: for which jobs, at what cost, and what to type. */
@@ -86,10 +90,6 @@ function whichJob(
     `${named} and for ${names}, and ${again}: ${continues} continues job ${first.name} and pays again for the items of ${names} ` +
     `(${inCredits(restCost)}), unless you leave their rows out; ${separate} makes all of them again`
   );
-}
-
-function stemOf({ file }: Pick<Manifest, "file">): string {
-  return basename(file, extname(file));
 }
 
 /**

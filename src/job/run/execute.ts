@@ -1,4 +1,3 @@
-import { dirname } from "node:path";
 import { copyKey } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
@@ -9,6 +8,7 @@ import { asBalance, type Credits, noCredits, plus } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/quota.js";
+import { manifestFolder } from "../../manifest/folder.js";
 import { localInput } from "../../manifest/local-inputs.js";
 import {
   openPublisher,
@@ -257,7 +257,7 @@ function atService({ account: { service }, connection }: ExecuteOptions["opened"
 function publishPorts(options: ExecuteOptions): PublishPorts | null {
   const { run, opened, environment, clock, publish, interrupt } = options;
   if (run.options.sandbox) return null;
-  const folder = dirname(run.manifest);
+  const folder = manifestFolder(run.manifest);
   const { publish: to, publishMs: expiresMs } = run.options;
   const settings = publishPlace(publish, { to, expiresMs });
   const surroundings = { environment, cwd: opened.workspace.root, clock, interrupt };

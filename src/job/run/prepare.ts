@@ -14,9 +14,8 @@ import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.j
 import type { Run } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
-import { whyNoManifest } from "../../manifest/formats/bytes.js";
 import { LocalInputs } from "../../manifest/local-inputs.js";
-import { openManifest, type ReadOptions } from "../../manifest/read.js";
+import { openManifest, type ReadOptions, whyNoManifest } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { deadlineWarning, settlingWarning } from "../../plan/findings.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";

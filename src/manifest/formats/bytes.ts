@@ -50,11 +50,8 @@ export async function openBytes(
   }
 }
 
-/**
- * Why no manifest can be at this path: nothing is there, a folder, or Excel's own file. Opens nothing: a pipe can be read
- * only once.
- */
-export async function whyNoManifest(file: string): Promise<Problem | null> {
+/** Why no file that is a manifest can be at this path: nothing is there, a folder, or Excel's own file. Opens nothing. */
+export async function whyNoFile(file: string): Promise<Problem | null> {
   if (file === standardInput) return null;
   const owner = ownerFile(file);
   if (owner !== null) return { place: { file, row: null }, ...owner };
@@ -132,6 +129,13 @@ function tooLarge(file: string, bytes: number): Problem {
   };
 }
 
+/** Where a folder may stand. */
+const folderInstead = {
+  manifest: ", or a folder with pictures, videos or sounds",
+  "rows' file": "; files takes a folder, and makes a row of each picture, video or sound in it",
+  "review file": "",
+};
+
 async function unreadable(
   file: string,
   called: Required<ByteOptions>["called"],
@@ -143,7 +147,14 @@ async function unreadable(
   if (error.code === "EISDIR") {
     const only = (await namesIn(file)).filter(looksLikeManifest);
     const near = only.length === 1 ? { nearest: only[0] as string } : {};
-    return { place, message: `the ${called} is a folder`, expected, got: "a folder", ...near };
+    const instead = folderInstead[called];
+    return {
+      place,
+      message: `the ${called} is a folder`,
+      expected: expected + instead,
+      got: "a folder",
+      ...near,
+    };
   }
   if (error.code === "ENOENT" || error.code === "ENOTDIR") {
     const names = await namesIn(dirname(file));

@@ -129,6 +129,8 @@ const after = z
   )
   .describe("commands to run after each file and after the set, once you have agreed to them");
 
+const pattern = z.string("a pattern such as photos/**/*.jpg").min(1, "a pattern such as photos/**/*.jpg");
+
 const job = z.strictObject(
   {
     $schema: z.string("an address").describe("this schema, for editors").optional(),
@@ -137,6 +139,15 @@ const job = z.strictObject(
     rows: z
       .union([z.array(row), z.string()], "an array of rows, or the name of a CSV file")
       .describe("the rows, or the name of a file with them")
+      .optional(),
+    files: z
+      .union(
+        [pattern, z.array(pattern).min(1, "at least one pattern")],
+        "a pattern such as photos/**/*.jpg, or a list of patterns",
+      )
+      .describe(
+        "in place of rows: each file in the manifest's folder that matches is a row; a pattern after ! leaves files out",
+      )
       .optional(),
     vars: z
       .union([z.record(z.string(), cell), z.null()], "an object of texts")
@@ -169,7 +180,7 @@ const jobOfAnyRows = job.extend({
   rows: z.union([z.array(z.unknown()), z.string()], "an array of rows, or the name of a CSV file").optional(),
 });
 
-const rowSources = ["rows", "prompt", "matrix", "zip", "steps"];
+const rowSources = ["rows", "files", "prompt", "matrix", "zip", "steps"];
 
 const savedPlan = {
   message: "the file is a saved plan, which `bulkgen run` takes",
@@ -183,6 +194,13 @@ export function checkJob(document: Document): Problem[] {
   if (at(document.plain, ["bulkgen"]) === "plan") return [{ place, ...savedPlan }];
   const problems = problemsOf(document, jobOfAnyRows.safeParse(document.plain).error, [], place);
   const { plain } = document;
+  if (isObject(plain) && ["rows", "files"].every((field) => Object.hasOwn(plain, field)))
+    problems.push({
+      place: { ...place, column: "files", ...document.markAt(["files"]) },
+      message: "the job has both rows and files",
+      expected: "one of the two",
+      got: "both",
+    });
   if (!isObject(plain) || rowSources.some((field) => Object.hasOwn(plain, field))) return problems;
   const missing = {
     place: { ...place, column: "rows", ...document.markAt(["rows"]) },

@@ -1,15 +1,15 @@
 import type { Problem } from "../../core/problem.js";
 import { type Document, isObject, type Language, type Plain, parsed } from "../formats/document.js";
-import { rowsInMemory, type Source, type SourceRow, unreadSource } from "../shape/source.js";
+import { type RowsFrom, rowsInMemory, type Source, type SourceRow, unreadSource } from "../shape/source.js";
 import { jobOf, writtenAt } from "./job.js";
 import { checkJob, checkRow, rowPlace } from "./job-shape.js";
 
-/** Reads an array of rows, or a job, from JSON or YAML. A job may name another file for its rows. */
+/** Reads an array of rows, or a job, from JSON or YAML. A job may name another file for its rows, or files that are its rows. */
 export function readDocument(
   file: string,
   text: string,
   language: Language,
-): { source: Source; rowsFile?: string } {
+): { source: Source; rowsFrom?: RowsFrom } {
   const document = parsed(file, text, language);
   if ("problem" in document) return { source: unreadSource(document.problem) };
   const top = document.plain;
@@ -22,9 +22,10 @@ export function readDocument(
     return { source: { ...read, problems: wrong } };
   }
   const { job, problems } = jobOf(document, top);
-  const { rows } = top;
-  if (typeof rows === "string") {
-    return { source: { ...sourceOf([]), problems, job }, rowsFile: rows };
+  const { rows, files } = top;
+  const rowsFrom = files === undefined ? rows : [files].flat();
+  if (typeof rowsFrom === "string" || files !== undefined) {
+    return { source: { ...sourceOf([]), problems, job }, rowsFrom: rowsFrom as RowsFrom };
   }
   const read = sourceOf(
     rows === undefined ? [impliedRow(file)] : rowsIn(document, rows as Plain[], ["rows"]),

@@ -5,6 +5,8 @@ import type { JobAfter, JobPublish, Mark } from "./manifest.js";
 export interface Source {
   /** All columns of the rows, known before the first row is read. */
   columns: string[];
+  /** Those of them that nobody wrote, so that it is no mistake if nothing uses them. */
+  addedColumns?: readonly string[];
   /** Problems of the file as a whole and of its beginning. */
   problems: Problem[];
   notes: string[];
@@ -21,6 +23,9 @@ export interface Source {
   /** Can be read once: a large sheet is never kept in memory. */
   batches(): AsyncIterable<SourceBatch>;
 }
+
+/** Where a job has its rows from: the file of that name, or the files that these patterns match. */
+export type RowsFrom = string | readonly string[];
 
 export interface SheetForm {
   /** Of a CSV. */

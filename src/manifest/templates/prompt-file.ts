@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { isOutside } from "../../text/inside.js";
-import { standardInput } from "../formats/bytes.js";
 import { decodedText } from "../formats/encoding.js";
 import { TemplateFault, type TemplateProblem } from "./template.js";
 
@@ -17,12 +16,9 @@ const bytesMax = 1_000_000;
 
 /** Reads the prompt files of a manifest, each once, and only from its folder. */
 export class PromptFiles {
-  private readonly folder: string;
   private readonly read = new Map<string, string | TemplateProblem>();
 
-  constructor(manifest: string, cwd: string) {
-    this.folder = manifest === standardInput ? cwd : dirname(resolve(cwd, manifest));
-  }
+  constructor(private readonly folder: string) {}
 
   /** The text of a file, without the line break at its end. Throws TemplateFault. */
   text(name: string): string {

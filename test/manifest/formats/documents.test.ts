@@ -6,8 +6,8 @@ import { readDocument } from "../../../src/manifest/job-file/rows.js";
 import { wholeSource } from "../read.js";
 
 const read = async (text: string) => {
-  const { source, rowsFile } = readDocument("job.json", text, "JSON");
-  return { source: await wholeSource(source), rowsFile };
+  const { source, rowsFrom } = readDocument("job.json", text, "JSON");
+  return { source: await wholeSource(source), rowsFrom };
 };
 
 test("an array of rows is a manifest; params are an object; numbers and truth values are texts as written", async () => {
@@ -39,7 +39,7 @@ test.each(["before", "after"])("a YAML row's own fields win over merged ones tha
 });
 
 test("a job has a name, defaults and rows", async () => {
-  const { source, rowsFile } = await read(
+  const { source, rowsFrom } = await read(
     '{"name": " Autumn ", "defaults": {"model": "m", "params": {"style": "x"}}, "rows": [{"prompt": "p"}]}',
   );
   expect(source).toMatchObject({
@@ -47,12 +47,12 @@ test("a job has a name, defaults and rows", async () => {
     rows: [{ cells: { prompt: "p" } }],
     problems: [],
   });
-  expect(rowsFile).toBeUndefined();
+  expect(rowsFrom).toBeUndefined();
 });
 
 test("a job's rows may be the name of a sheet", async () => {
   expect(await read('{"rows": "sheet.csv"}')).toMatchObject({
-    rowsFile: "sheet.csv",
+    rowsFrom: "sheet.csv",
     source: { problems: [] },
   });
 });
@@ -261,12 +261,12 @@ test("any text is either refused with a problem, or read row by row as a YAML pa
   let whole = 0;
   await fc.assert(
     fc.asyncProperty(fc.oneof(spoiled, random), async (text) => {
-      const { source, rowsFile } = await read(text);
+      const { source, rowsFrom } = await read(text);
       if (source.problems.length > 0) return;
       whole++;
       const parsed: unknown = parse(text, { merge: true, logLevel: "silent" });
       const expected = Array.isArray(parsed) ? parsed : (parsed as { rows: unknown }).rows;
-      if (rowsFile !== undefined) expect(rowsFile).toBe(expected);
+      if (rowsFrom !== undefined) expect(rowsFrom).toBe(expected);
       else expect(source.rows).toHaveLength((expected as unknown[]).length);
     }),
     { numRuns: 1_500 },

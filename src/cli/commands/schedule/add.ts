@@ -4,6 +4,7 @@ import { EarlyExit } from "../../../core/exit.js";
 import { checkedManifest } from "../../../job/run/plan-job.js";
 import { manifestProblems } from "../../../job/run/prepare.js";
 import type { Machine } from "../../../machine.js";
+import { isOfFiles } from "../../../manifest/folder.js";
 import { targetsOf } from "../../../notify/target.js";
 import { readingOf } from "../../../options/manifest.js";
 import type { RunFlags } from "../../../options/run.js";
@@ -132,7 +133,8 @@ function checkName(name: string): void {
 
 /** A manifest that cannot be read now cannot be read by a scheduled run either. Throws EarlyExit. */
 export async function checkManifest(path: string, flags: RunFlags, machine: Machine): Promise<void> {
-  if (!existsSync(path)) throw new EarlyExit("usage", `${path}: expected a manifest, found no file`);
+  if (!existsSync(path) && !isOfFiles(path))
+    throw new EarlyExit("usage", `${path}: expected a manifest, found no file`);
   const { problems, rows } = await checkedManifest(path, readingOf(flags, machine));
   if (problems.length > 0 && (rows === 0 || !flags.skipInvalid)) throw manifestProblems(problems);
 }
