@@ -85,7 +85,8 @@ const runNumber: Positional = {
 };
 const manifest: Positional = {
   name: "manifest",
-  describe: "CSV, XLSX, JSON, JSONL or YAML file with the rows; - reads standard input",
+  describe:
+    'CSV, XLSX, JSON, JSONL or YAML file with the rows; a folder or a "pattern" of files as rows; - reads standard input',
   required: true,
 };
 const decidedItems: Positional = {

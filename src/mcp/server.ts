@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { AlarmClock } from "../clock.js";
 import { exitCode, isRefusal } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
+import { isOfFiles, manifestFolder } from "../manifest/folder.js";
 import { leaves } from "../text/within.js";
 import { type Tool, tools } from "./tools.js";
 
@@ -101,16 +102,16 @@ async function done(
   return { said: { ...said, document, message }, isError };
 }
 
-/** The path of a manifest, as a word. Throws for one that is not a file in the workspace. */
+/** The path of a manifest, as a word. Throws for one that is not in the workspace, or is neither a file nor of files. */
 function manifestIn(root: string, given: string): string {
   const path = resolve(root, given);
   let real: string;
   try {
-    real = realpathSync(path);
+    real = realpathSync(isOfFiles(path) ? manifestFolder(path) : path);
   } catch {
     throw new Error(`there is no file ${JSON.stringify(given)} in the workspace ${root}`);
   }
-  if (leaves(realpathSync(root), real) || !statSync(real).isFile())
+  if (leaves(realpathSync(root), real) || !(isOfFiles(path) || statSync(real).isFile()))
     throw new Error(`expected a file in the workspace ${root}, got ${JSON.stringify(given)}`);
   return path;
 }

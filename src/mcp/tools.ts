@@ -36,7 +36,7 @@ const cap = (what: string) => z.number().nonnegative().describe(`the most credit
 
 const sheet = {
   manifest: word.describe(
-    `path of a sheet or job file in the workspace (${manifestExtensions.join(", ")}, or .txt with a prompt a line)`,
+    `path of a sheet or job file in the workspace (${manifestExtensions.join(", ")}, or .txt with a prompt a line), or a folder or pattern of files as rows, such as photos/**/*.jpg`,
   ),
   model: text.optional().describe("model of rows that name none"),
   prompt: text

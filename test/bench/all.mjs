@@ -12,6 +12,7 @@ const times = [
   "sandbox",
   "manifest",
   "graph",
+  "files",
   "archive",
   "gallery",
   "handover",

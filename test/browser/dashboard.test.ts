@@ -97,6 +97,15 @@ const rows = [
 ].join("\n");
 
 describe("start work", () => {
+  it("a folder that is dropped is answered with the command that makes rows of its files", async () => {
+    await open();
+    await page.evaluate(() => {
+      DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory: true }) as FileSystemEntry;
+    });
+    await drop("my photos", "");
+    await page.getByText("bulkgen run 'my photos' --model MODEL").waitFor();
+  });
+
   it("what is typed into a chosen cell arrives whole, however fast it is typed", async () => {
     await open();
     await page.getByRole("link", { name: "Start", exact: true }).click();

@@ -80,7 +80,7 @@ describe("the command line", () => {
     [["status", "--rows"], "unknown option --rows. `bulkgen plan` takes it. See"],
     [
       ["run"],
-      "expected manifest (CSV, XLSX, JSON, JSONL or YAML file with the rows; - reads standard input)",
+      'expected manifest (CSV, XLSX, JSON, JSONL or YAML file with the rows; a folder or a "pattern" of files as rows; - reads standard input)',
     ],
     [
       ["plan", "set.csv", "more"],

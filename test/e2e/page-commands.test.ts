@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { pages } from "../../scripts/readme-sections.mjs";
 import { Journal } from "../../src/serve/works/journal.js";
 import { SqliteState } from "../../src/service/state/sqlite-state.js";
 import type { TaskRecord } from "../../src/service/state/state.js";
+import { media } from "../archive/media.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { startSandbox } from "./sandbox.js";
 import { failedTask, type ScriptedService, startService } from "./service.js";
@@ -108,6 +109,17 @@ describe("the commands of the pages work:", () => {
       "bulkgen run jobs/first.csv",
       "bulkgen status --watch",
       "bulkgen resume",
+    );
+  });
+
+  test("a folder of photos", { timeout: 60_000 }, async () => {
+    const place = newPlace();
+    mkdirSync(join(place.folder, "photos"));
+    writeFileSync(join(place.folder, "photos", "hall.jpg"), await media.jpeg());
+    await play(
+      { place },
+      'bulkgen plan "photos/**/*.jpg" --model atelier-upscale --sandbox',
+      "bulkgen run photos --model atelier-upscale --sandbox",
     );
   });
 

@@ -243,7 +243,8 @@ test("words that look like flags, and files that are not in the workspace, reach
     "../elsewhere/secret.csv",
     join(place.root, "elsewhere", "secret.csv"),
     "link.csv",
-    ".",
+    "../elsewhere",
+    "../elsewhere/*.jpg",
     "none.csv",
   ]) {
     const { isError, structuredContent } = await call("plan", { manifest });

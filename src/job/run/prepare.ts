@@ -14,6 +14,7 @@ import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.j
 import type { Run } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
+import { isOfFiles, manifestFolder } from "../../manifest/folder.js";
 import { LocalInputs } from "../../manifest/local-inputs.js";
 import { openManifest, type ReadOptions, whyNoManifest } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
@@ -32,6 +33,7 @@ import type { Store } from "../../store/workspace/workspace.js";
 import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
 import { shellWord } from "../../text/shell.js";
+import { leaves } from "../../text/within.js";
 import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import type { OpenAccount } from "../../workspace/account.js";
 import { lostPicksText, picksToReplace } from "../../workspace/lost-picks.js";
@@ -194,6 +196,11 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   const unfinished = unfinishedOf(runs, name, edition);
   const isOthers = unfinished !== undefined && !isOwn(unfinished, { user: me.user.id, origin });
   const folder = jobFolder({ outFolder: asked.workspace.outFolder, jobName: name });
+  if (isOfFiles(manifest.file) && !leaves(folder, manifestFolder(manifest.file)))
+    throw new EarlyExit(
+      "usage",
+      `the files are the outputs of job ${name} itself. Choose another job with --job NAME. Nothing was sent.`,
+    );
   const inTheWay = unwritableFolder(folder);
   if (inTheWay !== null)
     throw new EarlyExit(

@@ -18,7 +18,8 @@ export function DropAnywhere() {
       setOver(false);
       if (!holdsFiles(event)) return;
       event.preventDefault();
-      void openDropped(event.dataTransfer?.files);
+      const isFolder = event.dataTransfer?.items[0]?.webkitGetAsEntry()?.isDirectory ?? false;
+      void openDropped(event.dataTransfer?.files, { isFolder });
     };
     document.addEventListener("dragover", over);
     document.addEventListener("dragleave", leave);

@@ -1,5 +1,6 @@
 import type { DroppedSheet } from "../../../documents/page.js";
 import { formatsByExtension } from "../../../manifest/formats/extensions.js";
+import { shellWord } from "../../../text/shell.js";
 import { visible } from "../../parts/visible.js";
 import { go, link } from "../route.js";
 import { postFile, ServerRefusal, withQuery } from "./client.js";
@@ -7,11 +8,18 @@ import { tellError } from "./commands.js";
 
 export const sheetEndings = Object.keys(formatsByExtension).join();
 
-/** Keeps a dropped file in the workspace, and opens it. */
-export async function openDropped(files: FileList | null | undefined): Promise<void> {
+/** Keeps a dropped file in the workspace, and opens it. A page does not learn where a folder lies, so its rows are made elsewhere. */
+export async function openDropped(
+  files: FileList | null | undefined,
+  { isFolder = false }: { isFolder?: boolean } = {},
+): Promise<void> {
   const file = files?.[0];
   if (file === undefined) return;
   try {
+    if (isFolder)
+      throw new Error(
+        `${visible(file.name)} is a folder, and a browser does not say where it lies. In a terminal, where the folder is: bulkgen run ${shellWord(file.name)} --model MODEL makes a row of each picture, video or sound in it.`,
+      );
     const sheet = await keep(file);
     // With its version, so that the view of an earlier one is drawn anew.
     if (sheet !== null) go(withQuery(link("sheet", sheet.file), { version: sheet.version }));
