@@ -342,7 +342,11 @@ test("a column that a template uses is named where it is empty, unless something
     '"tone" is empty in rows 2 and 4, and a template uses it; when: "{{ tone }}" leaves such rows out',
   ]);
   expect(await notesOf("a {{ tone | upcase }} cup {{ tone }}")).toHaveLength(1);
+  const inBranch = (kind: string) =>
+    `{% case kind %}{% when "${kind}" %}{{ tone }}{% else %}plain{% endcase %}`;
+  expect(await notesOf(inBranch("x"))).toHaveLength(1);
   for (const prompt of [
+    inBranch("other"),
     "{% if tone %}a {{ tone }} cup{% endif %}",
     '{{ tone | default: "plain" }}',
     "{{ kind }}",

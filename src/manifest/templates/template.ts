@@ -332,7 +332,7 @@ export class Templates {
   readonly used = new Set<string>();
   private readonly engine: Liquid;
   private readonly kept = new Map<string, Template | TemplateProblem>();
-  /** Columns named by values that had no value in the rendering at hand. */
+  /** Names that were read in the rendering at hand, and had no value. */
   private readonly emptied = new Set<string>();
 
   constructor(
@@ -394,13 +394,12 @@ export class Templates {
     const names = new Set(said);
     const others = any ? [...this.names.early].filter((name) => !names.has(name)) : [];
     const tested = testedNames(liquid).filter((name) => said.includes(name.split(".")[0] ?? ""));
-    const bare = bareNames(liquid).filter((name) => names.has(name));
+    const bare = new Set(bareNames(liquid));
     return (values) => {
       this.emptied.clear();
       try {
         for (const name of tested) refuseNo(name, values);
-        const text = String(this.engine.renderSync(parsed, this.scopeOf(values, names, others)));
-        for (const name of bare) if ((values.value(name) ?? "") === "") values.empty(name);
+        const text = String(this.engine.renderSync(parsed, this.scopeOf(values, { names, others, bare })));
         for (const name of this.emptied) values.empty(name);
         return text;
       } catch (error) {
@@ -411,17 +410,26 @@ export class Templates {
     };
   }
 
-  /** Other names are read only if the template turns out to need them: their cells may have no value. */
+  /**
+   * Other names are read only if the template turns out to need them: their cells may have no value. A bare name is
+   * empty only where it is read: a branch that is not taken uses nothing.
+   */
   private scopeOf(
     values: Values,
-    names: Iterable<string>,
-    others: readonly string[],
+    { names, others, bare }: Record<"names" | "bare", ReadonlySet<string>> & { others: readonly string[] },
   ): Record<string, unknown> {
     const scope: Record<string, unknown> = Object.create(null);
+    const read = (name: string) => {
+      const value = values.value(name);
+      if ((value ?? "") === "") this.emptied.add(name);
+      return value;
+    };
     for (const name of others)
       Object.defineProperty(scope, name, { get: () => values.value(name), enumerable: true });
     for (const name of names) {
-      if (name !== "params") put(scope, name, values);
+      if (name !== "params" && bare.has(name))
+        Object.defineProperty(scope, name, { get: () => read(name), enumerable: true });
+      else if (name !== "params") put(scope, name, values);
       else {
         const params: Record<string, unknown> = Object.create(null);
         for (const key of this.names.params) put(params, key, values.param);
