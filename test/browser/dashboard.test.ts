@@ -685,6 +685,8 @@ describe("trouble", () => {
     const going = started(place, ["run", "one.csv", "--yes"], { env: slow.env });
     await open();
     await page.getByText("1 at the service").first().waitFor();
+    // They come with the first figures of the process at work.
+    await page.locator(".gauge").nth(2).waitFor();
     const gauges = (await page.locator(".gauge").allInnerTexts()).map((text) => text.replaceAll("\n", " "));
     expect(gauges).toEqual([
       "Requests this minute no limit",
