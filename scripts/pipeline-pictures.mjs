@@ -22,7 +22,7 @@ const env = { ...process.env, HOME: home, XDG_STATE_HOME: home, CI: "", FORCE_CO
 const wanted = process.argv.slice(2);
 /** Runs at once: they wait for most of their time. */
 const atOnce = 4;
-/** What a picture shows of the page: five files side by side, two rows. */
+/** What a picture shows of the page: four files side by side, two rows. */
 const size = { width: 1280, height: 560 };
 const shownWidth = 900;
 

@@ -25,9 +25,11 @@ const waiting = [
 interface HandedOver {
   /** How many items the plan has, and its notes. */
   plan: [number, ...string[]];
+  /** Without index and sheet. */
   files: readonly string[];
   /** Columns of the sheet in the ZIP, and one of its lines; absent if it has none. */
   sheet?: [string, string];
+  /** What lies beside the files: a page, captions. */
   others?: readonly string[];
   also?: (parts: Parts, place: Place) => Promise<void>;
 }
@@ -59,8 +61,8 @@ const sets: Readonly<Record<string, HandedOver>> = {
   catalogue: {
     plan: [18, leftOut(2), unused("price")],
     files: ["MUG-030-CHK", "MUG-030-INK", "BWL-140-CHK", "BWL-140-INK", "JUG-080-RST"].flatMap((sku) => {
-      const views = ["front", "side", "detail", ...(sku.endsWith("INK") ? [] : ["in-use"])];
-      return names(`${sku}/${sku}-*.jpg`, views);
+      const views = ["front", "side", "detail", "in-use"];
+      return names(`${sku}/${sku}-*.jpg`, sku.endsWith("INK") ? views.slice(0, 3) : views);
     }),
     sheet: [
       "sku,product,colour,price,image_1,image_2,image_3,image_4",
@@ -78,8 +80,10 @@ const sets: Readonly<Record<string, HandedOver>> = {
   "social-calendar": {
     plan: [11, leftOut(5), unused("caption")],
     files: [
-      ...names("2026-11-*.png", "02-instagram 04-story 06-linkedin 10-pinterest 13-story".split(" ")),
-      ...names("2026-11-*.png", ["14-instagram", "18-linkedin", "27-story"]),
+      ...names("2026-11-*-instagram.png", ["02", "14"]),
+      ...names("2026-11-*-linkedin.png", ["06", "18"]),
+      ...names("2026-11-*-story.png", ["04", "13", "27"]),
+      "2026-11-10-pinterest.png",
       ...names("2026-11-*-story-reel.mp4", ["04", "13", "27"]),
     ],
     sheet: [
@@ -176,7 +180,7 @@ const sets: Readonly<Record<string, HandedOver>> = {
 const linesOf = (text: string): string[] => text.replace(/^\uFEFF/, "").split(/\r?\n/);
 
 describe("the pipeline", () => {
-  test.each(sections)("$folder is handed over as the page says", { timeout: 60_000 }, async (section) => {
+  test.each(sections)("of $folder hands over the set of the page", { timeout: 60_000 }, async (section) => {
     const { folder, text } = section;
     const set = sets[folder] as HandedOver;
     const place = newPlace();
@@ -203,7 +207,7 @@ describe("the pipeline", () => {
   });
 
   test.each(sections)(
-    "$folder is short, and its sheet is the one that the page shows",
+    "of $folder is short, and its sheet is the one that the page shows",
     ({ folder, text }) => {
       const files = readdirSync(join("jobs", "pipelines", folder));
       const read = (end: string) =>
@@ -222,7 +226,7 @@ describe("the pipeline", () => {
     },
   );
 
-  test("on the page is each folder", () => {
+  test("of each folder is on the page", () => {
     const folders = readdirSync(join("jobs", "pipelines")).toSorted();
     expect(sections.map(({ folder }) => folder).toSorted()).toEqual(folders);
     expect(Object.keys(sets).toSorted()).toEqual(folders);
