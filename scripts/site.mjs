@@ -10,7 +10,7 @@ import { Marked } from "marked";
 
 /** The order of the pages in the navigation. Pages that are not named here follow the last group. */
 const groups = [
-  ["Start", ["README", "tutorial", "recipes"]],
+  ["Start", ["README", "tutorial", "pipelines", "recipes"]],
   [
     "Use",
     [
