@@ -5,7 +5,7 @@ import { safeName } from "../archive/disk/names.js";
 import type { Clock } from "../clock.js";
 import type { Zipped } from "../documents/page.js";
 import type { BrowsedFile, Browser } from "../store/browse/pages.js";
-import { finalNames } from "../upkeep/archive/sheet-rows.js";
+import { finalNames, readRows } from "../upkeep/archive/sheet-rows.js";
 import { newestRun } from "../workspace/find-run.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
@@ -52,9 +52,10 @@ export class Zips {
   }
 
   private async finalFiles(browser: Browser, run: number): Promise<NamedFile[]> {
-    const names = await withStore(this.workspace, this.clock, async (store) =>
-      finalNames(store, await newestRun(run)(store)),
-    );
+    const names = await withStore(this.workspace, this.clock, async (store) => {
+      const { rows } = await readRows(store, await newestRun(run)(store), true);
+      return finalNames(rows);
+    });
     const files: NamedFile[] = [];
     for (const [id, own] of names)
       for (let number = 1; number <= own.size; number++) {

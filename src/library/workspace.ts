@@ -11,7 +11,7 @@ import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
 import type { Browser, WantedItems } from "../store/browse/pages.js";
-import { finalSetOf } from "../upkeep/archive/sheet-rows.js";
+import { type FinalSet, finalSetOf } from "../upkeep/archive/sheet-rows.js";
 import { fileDocument, itemDocument, runDocument } from "../workspace/browsed.js";
 import { newestRun } from "../workspace/find-run.js";
 import { noRunsText, refuseLost } from "../workspace/history.js";
@@ -50,17 +50,6 @@ export interface WorkspaceReader {
   /** The runs that ended after `since` or are unfinished, with their sums. `notBegun` is empty: schedules are not read. */
   report(since: Date): Promise<ReportDocument>;
   close(): Promise<void>;
-}
-
-/**
- * Of each item of a sheet the take that a person has picked, else the newest approved one, else the first; never one that is
- * rejected or waits for approval.
- */
-export interface FinalSet {
-  /** `path` is absolute, `name` what it is called without the number of its variant. */
-  files: { row: number; rowId: string; path: string; name: string; prompt: string | null }[];
-  /** Items without a final file, and why, for people. */
-  missing: { row: number; rowId: string; reason: string }[];
 }
 
 export interface WorkspaceOptions {

@@ -15,7 +15,7 @@ import { resumeCommand } from "../../workspace/find-run.js";
 import { mustBeAsked } from "./decide.js";
 import type { Facts } from "./facts.js";
 import { madeOfOthersText } from "./other-takes.js";
-import { addVariants, changed, checkChange, todaysPrices, variantsOf } from "./redo.js";
+import { addVariants, checkChange, todaysPrices, variantsOf, withChange } from "./redo.js";
 import type { Offered } from "./request.js";
 import { accept, adopt, mustBeHeld, mustHaveOutputs, mustHaveTask, refetch } from "./resolve.js";
 
@@ -184,7 +184,7 @@ async function redo(
   { agreed, rejects, change }: Extract<ItemOrder, { do: "redo" }>,
 ): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
   if (!facts.models) throw new Error("a redo without today's prices");
-  const wanted = items.map((item) => changed(item, change ?? null));
+  const wanted = items.map((item) => withChange(item, change ?? null));
   if (change) checkChange(wanted, change, facts.models);
   const variants = await variantsOf(store, run, pricesNow(wanted, facts, charges));
   withinPrice(variants, agreed, (price) =>

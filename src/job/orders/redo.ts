@@ -69,7 +69,7 @@ export function redoItems({ names, selection, cwd, change, maxPrice }: Redo): Fi
     const offered = await variantsOf(
       store,
       run,
-      items.map((item) => changed(item, change)),
+      items.map((item) => withChange(item, change)),
     );
     const order = { do: "redo" as const, items: items.map(({ id }) => id), agreed };
     return {
@@ -82,7 +82,7 @@ export function redoItems({ names, selection, cwd, change, maxPrice }: Redo): Fi
 }
 
 /** The item as it is to be made again. */
-export function changed<Made extends Pick<Item, "prompt" | "params">>(
+export function withChange<Made extends Pick<Item, "prompt" | "params">>(
   item: Made,
   change: RequestChange | null,
 ): Made {

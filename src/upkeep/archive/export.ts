@@ -39,16 +39,7 @@ import {
 } from "./filled-sheet.js";
 import { packedPage } from "./gallery.js";
 import { nothingPicked } from "./picks.js";
-import {
-  eachTake,
-  finalRows,
-  type MissingRow,
-  missingOf,
-  packedNames,
-  type RowOfItem,
-  rowsOf,
-  rowsSheet,
-} from "./sheet-rows.js";
+import { finalNames, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
 
 /**
  * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it
@@ -126,11 +117,7 @@ export async function exportFrom(
   const { selection, failed, picked, final, reviewed, measured } = options;
   const run = await newestRun(options.run)(store);
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
-  const sheet = await rowsSheet(store, run);
-  const picks = await store.picks();
-  const variantsMax = await store.variantsMax(run.jobId);
-  const ofItems = () => rowsOf(store, run, sheet, variantsMax);
-  const rows = linesOf(() => (final ? finalRows(ofItems(), picks) : eachTake(ofItems())));
+  const { sheet, picks, rows } = await readRows(store, run, final);
   const chosen = await chosenOf(store, { run, sheet, rows, picks }, options);
   const isWhole = isEverything(selection) && !picked && reviewed === null;
   const shown = linesOf(async function* () {
@@ -144,7 +131,7 @@ export async function exportFrom(
     linesOf(async function* () {
       for await (const row of shown) yield await lineOf(run, row, { picks, nameOf, indexes });
     });
-  const names = await packedNames(shown, final);
+  const names = final ? await finalNames(shown) : new Map<number, ReadonlyMap<string, string>>();
   // A rejected file is packed only if somebody names it.
   const namesRejected = picked || reviewed !== null || selection.filters.some(({ key }) => isApproval(key));
   return {

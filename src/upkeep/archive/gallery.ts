@@ -24,7 +24,7 @@ import { withStore } from "../../workspace/state.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { nothingPicked } from "./picks.js";
 import { openPreviews, type Preview, type Previews } from "./previews.js";
-import { finalNames } from "./sheet-rows.js";
+import { finalNames, readRows } from "./sheet-rows.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
@@ -172,7 +172,10 @@ async function wantedItems(
   picks: ReadonlySet<number>,
 ): Promise<ReadonlySet<number> | null> {
   if (only === null) return null;
-  if (only === "final") return new Set((await finalNames(store, run)).keys());
+  if (only === "final") {
+    const { rows } = await readRows(store, run, true);
+    return new Set((await finalNames(rows)).keys());
+  }
   const lost = await lostPicks(store);
   return new Set([...picks].filter((id) => !lost.has(id)));
 }

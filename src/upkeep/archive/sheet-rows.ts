@@ -7,27 +7,24 @@ import type { Store } from "../../store/workspace/workspace.js";
 import { type Lines, linesOf } from "./filled-sheet.js";
 import { finalFileNames, finalOf } from "./final-set.js";
 
-/** The rows of a run's sheet with what was made of them, read page by page: there may be more than fit into memory. */
-
-/** The final set of a run's sheet: its items, each with the names of its files, by their names in the job's folder. */
-export async function finalNames(
-  store: Store,
-  run: Run,
-): Promise<ReadonlyMap<number, ReadonlyMap<string, string>>> {
+/**
+ * The sheet of a run, and its rows with what was made of them, which are read page by page: there may be more than fit into
+ * memory. With `final`, only the final takes.
+ */
+export async function readRows(store: Store, run: Run, final: boolean) {
   const sheet = await rowsSheet(store, run);
   const picks = await store.picks();
   const variantsMax = await store.variantsMax(run.jobId);
-  const rows = linesOf(() => finalRows(rowsOf(store, run, sheet, variantsMax), picks));
-  return packedNames(rows, true);
+  const takes = () => rowsOf(store, run, sheet, variantsMax);
+  return { sheet, picks, rows: linesOf(() => (final ? finalRows(takes(), picks) : eachTake(takes()))) };
 }
 
-/** The names of final files, by item and by their names in the job's folder; other files keep theirs. */
-export async function packedNames(
-  rows: Lines<RowOfItem>,
-  final: boolean,
-): Promise<Map<number, ReadonlyMap<string, string>>> {
+/**
+ * What the files of final rows are called in a ZIP: by item, and by their names in the job's folder. The number of a variant
+ * is left out where the item has no other take in the set.
+ */
+export async function finalNames(rows: Lines<RowOfItem>): Promise<Map<number, ReadonlyMap<string, string>>> {
   const names = new Map<number, Map<string, string>>();
-  if (!final) return names;
   const taken = new Set<string>();
   const renamed: { made: MadeItem; own: Map<string, string> }[] = [];
   for await (const { made, isAlone } of rows) {
@@ -49,6 +46,11 @@ export async function packedNames(
     }
   }
   return names;
+}
+
+/** The sheet of a run as it was kept, or as its items describe it. */
+async function rowsSheet(store: Store, run: Run): Promise<KeptSheet> {
+  return (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
 }
 
 /** How many items are read at a time. */
@@ -105,7 +107,7 @@ export interface RowOfItem extends Omit<RowOfTakes, "takes"> {
   without?: { reason: string; exit: ExitName };
 }
 
-export async function* rowsOf(
+async function* rowsOf(
   store: Store,
   { jobId, edition }: Run,
   sheet: KeptSheet,
@@ -141,14 +143,14 @@ export async function* rowsOf(
   }
 }
 
-export async function* eachTake(rows: AsyncIterable<RowOfTakes>): AsyncGenerator<RowOfItem> {
+async function* eachTake(rows: AsyncIterable<RowOfTakes>): AsyncGenerator<RowOfItem> {
   for await (const { takes, ...row } of rows) {
     if (takes.length === 0) yield { ...row, made: null };
     for (const made of takes) yield { ...row, made };
   }
 }
 
-export async function* finalRows(
+async function* finalRows(
   rows: AsyncIterable<RowOfTakes>,
   picks: ReadonlySet<number>,
 ): AsyncGenerator<RowOfItem> {
@@ -184,25 +186,29 @@ export async function missingOf(rows: Lines<RowOfItem>): Promise<MissingRow[]> {
   return found;
 }
 
-/** The sheet of a run as it was kept, or as its items describe it. */
-export async function rowsSheet(store: Store, run: Run): Promise<KeptSheet> {
-  return (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
+/**
+ * Of each item of a sheet the take that a person has picked, else the newest approved one, else the first; never one that is
+ * rejected or waits for approval.
+ */
+export interface FinalSet {
+  /** `path` is absolute, `name` what it is called without the number of its variant. */
+  files: { row: number; rowId: string; path: string; name: string; prompt: string | null }[];
+  /** Items without a final file, and why, for people. */
+  missing: { row: number; rowId: string; reason: string }[];
 }
 
-/** The final set of a run's sheet, with the absolute paths of its files. */
-export async function finalSetOf(store: Store, run: Run) {
-  const sheet = await rowsSheet(store, run);
-  const picks = await store.picks();
-  const variantsMax = await store.variantsMax(run.jobId);
-  const rows = linesOf(() => finalRows(rowsOf(store, run, sheet, variantsMax), picks));
-  const names = await packedNames(rows, true);
-  const files: { row: number; rowId: string; path: string; name: string; prompt: string | null }[] = [];
-  for await (const { number: row, made } of rows)
-    for (const { file, outFolder } of made?.files ?? []) {
-      const { id, rowId, prompt } = (made as MadeItem).item;
+export async function finalSetOf(store: Store, run: Run): Promise<FinalSet> {
+  const { rows } = await readRows(store, run, true);
+  const names = await finalNames(rows);
+  const files: FinalSet["files"] = [];
+  for await (const { number: row, made } of rows) {
+    if (made === null) continue;
+    const { id, rowId, prompt } = made.item;
+    for (const { file, outFolder } of made.files) {
       const path = join(jobFolder({ outFolder, jobName: run.jobName }), file);
       files.push({ row, rowId, path, name: names.get(id)?.get(file) ?? file, prompt });
     }
+  }
   const missing = (await missingOf(rows)).map(({ row, rowId, reason }) => ({ row, rowId, reason }));
   return { files, missing };
 }
