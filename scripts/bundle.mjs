@@ -43,6 +43,13 @@ const widthForYargs = {
   },
 };
 
+/** Packages of which the command loads a part, or another way. */
+const alias = {
+  undici$: beside("bundled-undici.mjs"),
+  sharp$: beside("bundled-sharp.mjs"),
+  "buffer-crc32$": beside("bundled-crc32.mjs"),
+};
+
 const folder = resolve(process.argv[2]);
 const main = join(folder, "cli", "main.js");
 /**
@@ -84,7 +91,7 @@ async function bundle({ name, file, parts, isCommonJs = false }) {
     plugins: [widthForYargs],
     // yargs looks for settings in other packages by it, when it is asked to.
     ...(isCommonJs ? { transform: { define: { "import.meta.resolve": "undefined" } } } : {}),
-    resolve: { alias: { undici$: beside("bundled-undici.mjs"), sharp$: beside("bundled-sharp.mjs") } },
+    resolve: { alias },
     onLog: refuse,
   });
   const ending = isCommonJs ? "cjs" : "js";

@@ -124,9 +124,14 @@ function fingerprint() {
     pageBundler,
     manual,
     schemas,
-    ...["bundled-undici.mjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs", "notices.mjs"].map((name) =>
-      inRoot("scripts", name),
-    ),
+    ...[
+      "bundled-undici.mjs",
+      "bundled-sharp.mjs",
+      "bundled-crc32.mjs",
+      "start.mjs",
+      "keep-code.mjs",
+      "notices.mjs",
+    ].map((name) => inRoot("scripts", name)),
     ...sources,
   ]) {
     const text = readText(file) ?? "";

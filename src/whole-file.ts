@@ -1,5 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 
 /**
  * Files that are there as a whole or not at all. The only way in which a file of a folder is written anew: the folder may have
@@ -9,6 +11,8 @@ import { type FileHandle, open, rename, rm } from "node:fs/promises";
 
 /** How many names are tried for the new file. A person's own file may have one of them. */
 const triesMax = 100;
+
+const bufferBytes = 1 << 20;
 
 function partName(path: string, number: number): string {
   return number === 1 ? `${path}.part` : `${path}.${number}.part`;
@@ -40,13 +44,10 @@ export async function writeWhole(
 ): Promise<void> {
   const { part, handle } = await createPart(path);
   try {
-    try {
-      // Node takes pieces too, although its types do not say so.
-      await handle.writeFile(pieces as string, signal ? { signal } : {});
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    const source = typeof pieces === "string" || pieces instanceof Uint8Array ? [pieces] : pieces;
+    // Pieces that come while others are written are written together. The stream closes the file.
+    const target = handle.createWriteStream({ flush: true, highWaterMark: bufferBytes });
+    await pipeline(Readable.from(source), target, signal ? { signal } : {});
     await rename(part, path);
   } catch (error) {
     await rm(part, { force: true });

