@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
-import { inflateRawSync } from "node:zlib";
+import { crc32, inflateRawSync } from "node:zlib";
 
-/** The files of a zip archive (and a workbook is one), by name: read from its directory at the end, as readers do. */
+/**
+ * The files of a zip archive (and a workbook is one), by name: read from its directory at the end, as readers do. Throws if
+ * one has another checksum.
+ */
 export function unzip(archive: string | Buffer): Map<string, Buffer> {
   const zip = typeof archive === "string" ? readFileSync(archive) : archive;
   const end = zip.lastIndexOf(Buffer.from("PK\x05\x06", "latin1"));
@@ -14,7 +17,9 @@ export function unzip(archive: string | Buffer): Map<string, Buffer> {
     const local = zip.readUInt32LE(at + 42);
     const start = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
     const content = zip.subarray(start, start + size);
-    files.set(name, zip.readUInt16LE(at + 10) === 0 ? content : inflateRawSync(content));
+    const file = zip.readUInt16LE(at + 10) === 0 ? content : inflateRawSync(content);
+    if (crc32(file) !== zip.readUInt32LE(at + 16)) throw new Error(`${name} has another checksum`);
+    files.set(name, file);
     at += 46 + nameLength + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32);
   }
   return files;

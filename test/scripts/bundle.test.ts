@@ -9,10 +9,13 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { unzip } from "../e2e/unzip.js";
 
 describe("the bundled command", () => {
   const files = readdirSync("dist/bin", { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -54,6 +57,17 @@ describe("the bundled command", () => {
     }
     expect(atStart).toContain("command-list.cjs");
     expect([...atStart].filter((part) => /undici|agent/.test(part))).toEqual([]);
+  });
+
+  test("packs ZIPs with the checksums that readers expect", async () => {
+    const { ZipFile } = createRequire(import.meta.url)("../../dist/bin/parts/yazl.cjs").default;
+    const zip = new ZipFile();
+    zip.addFile("package-lock.json", "large.json", { compress: false });
+    zip.addBuffer(Buffer.from("hello"), "small.txt");
+    zip.end();
+    const files = unzip(await buffer(zip.outputStream));
+    expect(files.get("large.json")).toEqual(readFileSync("package-lock.json"));
+    expect(String(files.get("small.txt"))).toBe("hello");
   });
 
   test("names each package that is in it", () => {
