@@ -209,7 +209,8 @@ class Loop {
     const isSilent = gate.reach.silentUntil > this.session.ports.clock.now();
     if (isSilent || !isOpen("poll", gate.stops)) return false;
     const { isWaiting, isNews } = await repeats.step();
-    if (isNews && !isWaiting) await gate.settling.judge();
+    // Settling has waited for requests that may not be repeated after all, such as when their price is known to have risen.
+    if ((isNews || gate.settling.awaitsRepeats) && !isWaiting) await gate.settling.judge();
     return isWaiting;
   }
 

@@ -125,13 +125,13 @@ export class Repeats {
     const lane = lanes.take();
     if (lane === null) return "waits";
     try {
-      if (!gate.prices.trying(item)) return "waits";
+      if (!gate.prices.mayTry(item)) return "waits";
       const { ticket } = await accounts.reserve(caller, "generate", this.debt().grow());
       const isSilent = gate.reach.silentUntil > clock.now();
-      if (!ticket || isSilent) {
+      // Not before it has its slot: else this and a purchase with the last slot would put each other off for ever.
+      if (!ticket || isSilent || !gate.prices.trying(item)) {
         if (ticket) await accounts.release(ticket);
         this.debt().shrink();
-        gate.prices.refused(item);
         return "waits";
       }
       // From here on no verdict of the counters makes it planned, and then bought beside the repeated request.

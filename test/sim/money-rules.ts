@@ -23,10 +23,10 @@ const accountCodes =
 /** Lost requests in a row after which an item is given up. */
 const lossesMax = 8;
 
-/** Whether an answer may be about the request itself, and not about the account. */
+/** Whether an answer may be about the request itself, as far as it can be read, and not about the account. */
 function isWrong({ status, body }: { status: number; body: string }): boolean {
   if (status === 429 || !freeStatuses.includes(status)) return false;
-  return !accountStatuses.includes(status) || !accountCodes.test(body);
+  return !accountStatuses.includes(status) || readable(body) === null || !accountCodes.test(body);
 }
 
 /**

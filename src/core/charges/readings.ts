@@ -21,6 +21,8 @@ export interface SpendLogEntry {
   intendedSeq: number;
   /** The latest time at which it can have been sent, by the service's clock as far as known (UTC ms). */
   sentAt: number;
+  /** When it was last repeated: the service knows it by its key, and charges it once. Null if it never was. */
+  repeatedSeq: number | null;
   /** Null while it has no recorded outcome: it is in flight, or its process has ended. */
   endedSeq: number | null;
   /** When its answer came or the wait for it ended (UTC ms by this machine). */
@@ -123,6 +125,7 @@ export function clarity(evidence: ChargeEvidence, reading: CounterReading): "cle
     if (isAwaited(evidence, entry, reading)) result = "pending";
     if (entry.intendedSeq > reading.seq) continue;
     if (entry.task === "failed" && mayReturn(evidence, entry, reading)) return "never";
+    if (reading !== evidence.baseline && wasRepeatedAfter(entry, reading)) return "never";
   }
   return result;
 }
@@ -194,14 +197,25 @@ export function servedAt(reading: CounterReading): number {
   return reading.servedAt ?? reading.at;
 }
 
-/** The unknown POSTs whose charge may be in a reading but not in the baseline, including charges found only in a later reading. */
+/** The POSTs whose charge may be in a reading but not in the baseline, including charges found only in a later reading. */
 export function candidates(evidence: ChargeEvidence, { seq }: CounterReading): SpendLogEntry[] {
   return evidence.entries.filter((entry) => {
     const { outcome, verdict, verdictSeq, intendedSeq } = entry;
     const open = verdict === null && (outcome === "unknown" || outcome === null);
     const foundLater = verdict === "charged" && (verdictSeq ?? 0) > seq;
-    return (open || foundLater || mayComeLate(evidence, entry)) && intendedSeq <= seq;
+    const mayBeLater = mayComeLate(evidence, entry) || wasRepeatedAfter(entry, evidence.baseline);
+    return (open || foundLater || mayBeLater) && intendedSeq <= seq;
   });
+}
+
+/**
+ * Whether a POST was sent before a reading and repeated after it, and then accepted: one of the two was charged, and it is not
+ * known which. Where the charge was found, it is known.
+ */
+function wasRepeatedAfter(entry: SpendLogEntry, { seq }: CounterReading): boolean {
+  const { outcome, verdict, intendedSeq, repeatedSeq } = entry;
+  const isBetween = intendedSeq <= seq && (repeatedSeq ?? 0) > seq;
+  return outcome === "accepted" && verdict !== "charged" && isBetween;
 }
 
 /** The least that the key was charged since the baseline for requests that this machine did not send. */

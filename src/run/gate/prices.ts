@@ -68,11 +68,16 @@ export class Prices {
    * of its group became the first, or the group was charged more than was planned.
    */
   trying(item: Priced): boolean {
+    if (!this.mayTry(item)) return false;
     const group = priceGroup(item);
-    const status = this.groups.get(group);
-    if (status === "tried" || this.isBelow({ group, price: item.price })) return false;
-    if (status === undefined) this.groups.set(group, "tried");
+    if (!this.groups.has(group)) this.groups.set(group, "tried");
     return true;
+  }
+
+  /** Whether `trying` would be true. */
+  mayTry(item: Priced): boolean {
+    const group = priceGroup(item);
+    return this.groups.get(group) !== "tried" && !this.isBelow({ group, price: item.price });
   }
 
   /**

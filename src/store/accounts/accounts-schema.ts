@@ -11,6 +11,7 @@ export const accountsMigrations: readonly Migration[] = [
   (db) => db.exec(listPricesTable),
   (db) => db.exec(placesTables),
   (db) => db.exec(leftOutTable),
+  (db) => db.exec(repeatedColumn),
 ];
 
 const quotaTables = `
@@ -146,6 +147,13 @@ export const leftOutTable = `
     param TEXT NOT NULL,
     PRIMARY KEY (origin, model, param)
   );
+`;
+
+/** Since version 5. */
+export const repeatedColumn = `
+  -- Where in the spend log the request was repeated last.
+  ALTER TABLE spend_log ADD COLUMN repeated_seq INTEGER;
+  CREATE INDEX spend_log_repeated ON spend_log (origin, fingerprint, repeated_seq) WHERE repeated_seq IS NOT NULL;
 `;
 
 /** The paid requests of each key, and its counters as the service showed them. `seq` orders everything in the spend log. */

@@ -116,6 +116,7 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         const may = "id = ? AND outcome = 'unknown' AND verdict IS DISTINCT FROM 'not_charged'";
         if ((yield* sql(`SELECT 1 FROM spend_log WHERE ${may}`).get(entry)) === undefined) return false;
         yield* advance(sql);
+        yield* sql(`UPDATE spend_log SET repeated_seq = ${position} WHERE id = ?`).run(entry);
         yield* sql(
           `UPDATE spend_log SET outcome = NULL, complete_error = 0, ended_seq = NULL, ended_at = NULL
            WHERE id = ? AND verdict IS NULL`,
@@ -287,6 +288,7 @@ const relevantEntries = `
   SELECT * FROM spend_log WHERE id IN (
     ${entryIds("intended_seq > @seq")}
     UNION ${entryIds("(outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))")}
+    UNION ${entryIds("repeated_seq > @seq")}
     UNION ${entryIds("task = 'open'")}
     UNION ${entryIds("task = 'failed' AND max(polled_at, sent_at) > @recent")}
     UNION ${entryIds("outcome = 'unknown' AND verdict IN ('charged', 'undecided') AND max(ended_at, sent_at) > @recent")})
@@ -456,6 +458,7 @@ export interface EntryRow {
   price: number;
   intended_seq: number;
   sent_at: number;
+  repeated_seq: number | null;
   ended_seq: number | null;
   ended_at: number | null;
   outcome: SpendLogEntry["outcome"];
@@ -476,6 +479,7 @@ function asEntry(row: EntryRow): SpendLogEntry {
     id: row.id,
     intendedSeq: row.intended_seq,
     sentAt: row.sent_at,
+    repeatedSeq: row.repeated_seq,
     endedSeq: row.ended_seq,
     endedAt: row.ended_at,
     price: row.price as Credits,

@@ -6,6 +6,7 @@ import {
   leftOutTable,
   listPricesTable,
   placesTables,
+  repeatedColumn,
 } from "../accounts/accounts-schema.js";
 import { NewerDatabase } from "../open.js";
 import { postgresTriggers } from "../triggers.js";
@@ -42,6 +43,7 @@ const versions: readonly string[] = [
   tablesOf(givenUpAndAccepted),
   tablesOf(placesTables),
   tablesOf(leftOutTable),
+  tablesOf(repeatedColumn),
 ];
 
 function withoutOpened(tables: string): string {

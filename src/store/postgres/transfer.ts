@@ -266,7 +266,7 @@ export function* joinAccounts(
     [
       "spend_log",
       map(rowsOf(source, "spend_log"), isOfKey, (row) => ({
-        ...later(row, "intended_seq", "ended_seq", "polled_seq", "verdict_seq"),
+        ...later(row, "intended_seq", "repeated_seq", "ended_seq", "polled_seq", "verdict_seq"),
         workspace: named(row["workspace"]),
       })),
     ],

@@ -43,6 +43,7 @@ export function entry(
   return {
     id,
     intendedSeq: seq,
+    repeatedSeq: null,
     endedSeq: seq + 1,
     sentAt: start + at * minute,
     endedAt: start + at * minute,

@@ -44,6 +44,33 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(judged({ trusted: true, entries: [paid, late, open], readings: readAfter }).baseline).toBe(3);
   });
 
+  it("a reading between a POST and its repeat proves nothing: one of the two was charged", () => {
+    const repeated = entry(2, 6, 2, { repeatedSeq: 12, endedSeq: 13, polledSeq: 14 });
+    const between = reading(2, 10, 3, 104);
+    const after = reading(3, 16, 8, 108);
+    const evidence = { entries: [paid, repeated], readings: [between, after] };
+    // Without the repeat the first reading would contradict the spend log.
+    expect(judged(evidence)).toMatchObject({ hypotheses: ["net", "gross"], trusted: true, baseline: 3 });
+    expect(judged({ ...evidence, readings: [between] }).baseline).toBeNull();
+  });
+
+  it("one that was repeated after the baseline may be in it or not, so its charge is not put down to another", () => {
+    const baseline = reading(2, 10, 3, 104);
+    const repeated = entry(1, 6, 2, { repeatedSeq: 12, endedSeq: 13, polledSeq: 14 });
+    const unanswered = lost(2, 15, 4);
+    const shown = (used: number, settled = repeated) =>
+      judged({
+        trusted: true,
+        baseline,
+        entries: [settled, unanswered],
+        readings: [reading(3, 18, 25, used)],
+      }).verdicts.map(({ verdict }) => verdict);
+    expect(shown(108)).toEqual(["undecided"]);
+    expect(shown(112)).toEqual(["charged"]);
+    // A found charge is known to be in the baseline.
+    expect(shown(108, { ...repeated, verdict: "charged", verdictSeq: 9 })).toEqual(["charged"]);
+  });
+
   it("no charge is proven by two readings, 4 and 15 minutes after it was given up, and by none before", () => {
     const readings = [reading(2, 10, 2, 104), reading(3, 11, 6, 104), reading(4, 12, 17, 104)];
     expect(verdicts({ entries: [paid, unknown], readings: readings.slice(0, 1) })).toEqual([]);
