@@ -114,7 +114,10 @@ class Arrangement {
       if (!(await this.isHere(file))) continue;
       this.owners.set(identityOfFile(file), file);
       const item = this.items.get(file.key);
-      if (item?.runId !== run.id || item.vanished || item.variant > 1) continue;
+      // Variants stay in the run that made them, and are called as their rows are.
+      const isOfRun =
+        item !== undefined && (item.runId === run.id || (item.variant > 1 && item.edition === run.edition));
+      if (!isOfRun || item.vanished) continue;
       const wanted = outputName(safeName(item.name), file.number, counts.get(item.id) ?? 1);
       moves.push({ item, file, wanted });
     }

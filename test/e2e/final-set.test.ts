@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newPlace, type Place, run } from "./command.js";
@@ -114,6 +114,32 @@ test("whoever chooses another take is told what was made of the first one, and w
   const again = await run(where, ["redo", "cup-clip", "--yes"], service);
   expect(again.code, again.stderr).toBe(0);
   expect((await run(where, ["pick", "cup-frame-v2"])).stdout).toBe("cup-frame-v2 was picked already\n");
+});
+
+test("a retake is called as its row is, also after rows have swapped their ids", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  await run(where, ["redo", "a", "b", "c", "--yes"], service);
+  await run(where, ["pick", "a-v2", "b-v2"]);
+  // a is the jar now, b the cup, and c is called d.
+  where.write("cups.csv", "id,model,prompt\na,plain-image,a jar\nb,plain-image,a cup\nd,plain-image,a pot\n");
+  const again = await run(where, ["run", "cups.csv", "--yes"], service);
+  expect(again.code, again.stderr).toBe(0);
+  expect(again.stderr).not.toContain("pick again");
+  const final = await run(where, [
+    ..."export --final --zip set.zip --sidecars txt --columns id,item,file,prompt".split(" "),
+  ]);
+  expect(final, final.stderr).toMatchObject({ code: 0, stderr: expect.not.stringContaining("replaced") });
+  const parts = unzip(join(where.folder, "set.zip"));
+  expect(String(parts.get("a.txt"))).toBe("a jar");
+  expect(String(parts.get("b.txt"))).toBe("a cup");
+  expect(String(parts.get("sheet.csv"))).toBe(
+    "\uFEFFid,item,file,prompt\r\na,a-v2,a.png,a jar\r\nb,b-v2,b.png,a cup\r\nd,d,d.png,a pot\r\n",
+  );
+  const files = readdirSync(join(where.folder, "outputs/cups")).filter((name) => name.endsWith("png"));
+  expect(files.toSorted()).toEqual(["a-v2.png", "a.png", "b-v2.png", "b.png", "d-v2.png", "d.png"]);
+  expect((await run(where, ["redo", "d-v2", "--yes"], service)).code).toBe(0);
+  expect(readdirSync(join(where.folder, "outputs/cups"))).toContain("d-v3.png");
 });
 
 test("a name that another row has is left to it", async () => {

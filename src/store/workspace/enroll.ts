@@ -1,5 +1,6 @@
-import { priceGroup } from "../../core/identity.js";
+import { priceGroup, variantKey } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
+import { variantName } from "../../core/variant.js";
 import type { InTransaction, Script } from "../script.js";
 import { askForVariants, replaceRejected } from "./approvals.js";
 import { orderedVariants } from "./ordered.js";
@@ -15,6 +16,7 @@ import { applyTransition } from "./transition.js";
 export function* put(connection: InTransaction, runId: number, items: Iterable<NewItem>): Script<void> {
   const { sql } = connection;
   const { jobId } = yield* runOf({ sql }, runId);
+  const variants = yield* variantsOf(connection, jobId);
   /** By their keys: a statement cannot put one twice. */
   const batch = new Map<string, NewItem>();
   function* flush(): Script<void> {
@@ -30,6 +32,7 @@ export function* put(connection: InTransaction, runId: number, items: Iterable<N
            SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ? ON CONFLICT DO NOTHING`,
         ).run(parent.field, parent.key, parent.output, jobId, key);
     for (const { key, approve } of batch.values()) if (approve) yield* askForVariants(connection, jobId, key);
+    yield* variantsFollow(connection, jobId, variants, batch.values());
     const waiting = [...batch.values()].filter(({ parents }) => parents !== undefined);
     if (waiting.length > 0)
       yield* replaceRejected(
@@ -44,6 +47,44 @@ export function* put(connection: InTransaction, runId: number, items: Iterable<N
     batch.set(item.key, item);
   }
   if (batch.size > 0) yield* flush();
+}
+
+/** The variants that a job has: their keys, and the highest of their numbers. */
+function* variantsOf(
+  { sql }: InTransaction,
+  jobId: number,
+): Script<{ keys: ReadonlySet<string>; most: number }> {
+  const rows = (yield* sql("SELECT key, variant FROM items WHERE job_id = ? AND variant > 1").all(jobId)) as {
+    key: string;
+    variant: number;
+  }[];
+  const most = rows.reduce((max, { variant }) => Math.max(max, variant), 1);
+  return { keys: new Set(rows.map(({ key }) => key)), most };
+}
+
+/** The variants of a row are called as the row is now, and stand where it stands. */
+function* variantsFollow(
+  { sql }: InTransaction,
+  jobId: number,
+  { keys, most }: { keys: ReadonlySet<string>; most: number },
+  items: Iterable<NewItem>,
+): Script<void> {
+  for (const item of keys.size === 0 ? [] : items)
+    for (let variant = 2; item.variant === 1 && variant <= most; variant++) {
+      const key = variantKey(item.key, variant);
+      if (!keys.has(key)) continue;
+      yield* sql(
+        "UPDATE items SET row_id = ?, name = ?, row_number = ?, position = ?, cells = ? WHERE job_id = ? AND key = ?",
+      ).run(
+        variantName(item.rowId, variant),
+        variantName(item.name, variant),
+        item.rowNumber,
+        item.position,
+        JSON.stringify(item.cells),
+        jobId,
+        key,
+      );
+    }
 }
 
 /**

@@ -75,7 +75,7 @@ test("a redo of a variant is numbered after those of its row, whatever the row i
   const [second] = await variantsOf(store, run, [item]);
   await store.add(run.id, [second as NewItem]);
   await store.add(run.id, [{ ...item, rowId: "renamed", name: "renamed" }]);
-  const [variant] = await store.find("made-v2");
+  const [variant] = await store.find("renamed-v2");
   const [third, fourth] = await variantsOf(store, run, [variant as Item, await store.item(made)]);
   expect([third, fourth]).toMatchObject([
     { variant: 3, rowId: "renamed-v3", key: variantKey(item.key, 3) },
