@@ -106,7 +106,15 @@ test("whoever chooses another take is told what was made of the first one, and w
   expect(picked.stdout).toBe(
     "cup-frame-v2 is picked. cup-clip was made of cup-frame: reject cup-frame, then `bulkgen redo cup-clip` makes it of cup-frame-v2, for 2 credits\n",
   );
-  await run(where, ["reject", "cup-frame"]);
+  const rejected = await run(where, ["reject", "cup-frame"]);
+  expect(rejected.stdout).toContain(
+    "cup-frame is rejected. cup-clip was made of what is rejected, and is left out of the final set: approve another take, then redo it",
+  );
+  const without = await run(where, ["export", "--final", "--filter", "step=clip", "--columns", "file"]);
+  expect(without).toMatchObject({
+    code: 10,
+    stderr: expect.stringContaining("cup-clip was made of a rejected take; redo it, or pick it as it is"),
+  });
   const approved = await run(where, ["approve", "cup-frame-v2"]);
   expect(approved.stdout).toContain(
     "cup-frame-v2 is approved. cup-clip was made of cup-frame: `bulkgen redo cup-clip` makes it of cup-frame-v2, for 2 credits",
@@ -114,6 +122,48 @@ test("whoever chooses another take is told what was made of the first one, and w
   const again = await run(where, ["redo", "cup-clip", "--yes"], service);
   expect(again.code, again.stderr).toBe(0);
   expect((await run(where, ["pick", "cup-frame-v2"])).stdout).toBe("cup-frame-v2 was picked already\n");
+  // The clip of the chosen frame is handed over, without a pick of its own.
+  const final = await run(where, ["export", "--final", "--columns", "item,file"]);
+  expect(final.code, final.stderr).toBe(0);
+  expect(final.stdout).toContain("cup-frame-v2,cup-frame-v2.png\r\ncup-clip-v2,cup-clip-v2.png");
+  // A person's own choice comes first.
+  await run(where, ["pick", "cup-clip"]);
+  expect((await run(where, ["export", "--final", "--columns", "item"])).stdout).toContain("cup-clip\r\n");
+});
+
+test("a pick that waits for approval, or is rejected, is named in place of another take", async () => {
+  const [where, service] = await place({ "film.yaml": film.replace(/ {2}- \{ name: clip.*\n/, "") });
+  await run(where, ["run", "film.yaml", "--yes"], service);
+  await run(where, ["approve", "--all"]);
+  await run(where, ["redo", "cup-frame", "--yes"], service);
+  await run(where, ["pick", "cup-frame-v2"]);
+  const waits = await run(where, ["export", "--final"]);
+  expect(waits.code).toBe(10);
+  expect(waits.stderr).toContain("cup-frame-v2 is picked, but waits for approval");
+  await run(where, ["reject", "cup-frame-v2"]);
+  expect((await run(where, ["export", "--final"])).stderr).toContain(
+    "cup-frame-v2 is picked, but is rejected",
+  );
+});
+
+test("what is rejected is left out, also where nothing has to be approved", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  where.write("review.csv", "id,decision\nb,reject\nc,pick\n");
+  expect((await run(where, ["reject", "--from", "review.csv"])).stdout).toContain("b is rejected");
+  expect((await run(where, ["approve", "a"])).stderr).toContain("a needs no approval");
+  const left = async () => {
+    const { code, stdout, stderr } = await run(where, ["export", "--final", "--columns", "item,file"]);
+    return { code, files: stdout.match(/[\w-]+\.png/g), stderr };
+  };
+  const without = { code: 10, files: ["a.png", "c.png"], stderr: expect.stringContaining("(b): rejected") };
+  expect(await left()).toMatchObject(without);
+  // The sheet does not ask for approval, but a decision stays.
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  expect(await left()).toMatchObject(without);
+  expect((await run(where, ["redo", "b", "--yes"], service)).code).toBe(10);
+  await run(where, ["approve", "b-v2"]);
+  expect(await left()).toMatchObject({ code: 0, files: ["a.png", "b-v2.png", "c.png"] });
 });
 
 test("a retake is called as its row is, also after rows have swapped their ids", async () => {

@@ -12,9 +12,9 @@ import { count } from "../../text/amounts.js";
 import { someOf } from "../../text/reasons.js";
 import { terminalText } from "../../text/terminal.js";
 import { resumeCommand } from "../../workspace/find-run.js";
-import { mustBeAsked } from "./decide.js";
+import { mayBeDecided } from "./decide.js";
 import type { Facts } from "./facts.js";
-import { madeOfOthersText } from "./other-takes.js";
+import { madeOfOthersText, madeOfRejectedText } from "./other-takes.js";
 import { addVariants, checkChange, todaysPrices, variantsOf, withChange } from "./redo.js";
 import type { Offered } from "./request.js";
 import { accept, adopt, mustBeHeld, mustHaveOutputs, mustHaveTask, refetch } from "./resolve.js";
@@ -134,14 +134,16 @@ async function decide(
   items: readonly Item[],
   what: "approve" | "reject",
 ): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
-  for (const item of items) mustBeAsked(item);
+  for (const item of items) mayBeDecided(item, what);
   const approval = what === "approve" ? "approved" : "rejected";
   const [first] = items;
   const named = items.length === 1 ? `${terminalText(first?.rowId ?? "")} is` : `${items.length} items are`;
   const runs = await store.runs();
   const others = what === "approve" && first ? await store.madeOfOthers(first.id) : [];
   const flags = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
-  const made = items.length === 1 && first ? madeOfOthersText(first.rowId, others, flags) : null;
+  const chosen = items.length === 1 && first ? madeOfOthersText(first.rowId, others, flags) : null;
+  const rejected = what === "reject" ? await store.madeOf(items.map(({ id }) => id)) : [];
+  const made = rejected.length > 0 ? madeOfRejectedText(rejected) : chosen;
   return function* (changes) {
     const released = yield* changes.approve(
       items.map(({ id }) => id),

@@ -48,7 +48,7 @@ async function decidedItems(
     for (const name of names) {
       const item = await itemNamed(store, name, cwd);
       if (isBeside(name, item)) continue;
-      mustBeAsked(item, name);
+      mayBeDecided(item, decision, name);
       items.push(item);
     }
     if (items.length > 0) return { run: await newestRunOf(store, items), items: eachOnce(items) };
@@ -71,16 +71,21 @@ async function decidedItems(
   throw new EarlyExit("done", "nothing to decide: no item waits for approval");
 }
 
-/** In a gallery, files are picked and rejected whether or not their approval was asked for. */
+/** In a gallery, files are picked whether or not their approval was asked for. */
 function isBeside(name: ItemName, { approval }: Item): boolean {
-  return (
-    typeof name !== "string" && approval === null && (name.decision === "pick" || name.decision === "reject")
-  );
+  return typeof name !== "string" && approval === null && name.decision === "pick";
 }
 
-/** Throws EarlyExit for an item that needs no approval, or that is not archived. */
-export function mustBeAsked({ rowId, state, approval }: Item, name: ItemName = rowId): void {
-  if (approval === null)
+/**
+ * Throws EarlyExit for an item that is not archived, or that is approved although it needs no approval. Whatever is archived can be
+ * rejected.
+ */
+export function mayBeDecided(
+  { rowId, state, approval }: Item,
+  decision: ApprovalChoice,
+  name: ItemName = rowId,
+): void {
+  if (approval === null && decision === "approve")
     throw new EarlyExit(
       "usage",
       placed(

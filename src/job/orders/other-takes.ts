@@ -27,3 +27,9 @@ export function madeOfOthersText(
     ? `${made}: ${again}`
     : `${made}: reject ${first.madeOf}, then ${again}`;
 }
+
+/** What was made of rejected takes, by their ids. */
+export function madeOfRejectedText(ids: readonly string[]): string {
+  const [was, is, it] = ids.length === 1 ? ["was", "is", "it"] : ["were", "are", "them"];
+  return `${someOf(ids)} ${was} made of what is rejected, and ${is} left out of the final set: approve another take, then redo ${it}`;
+}

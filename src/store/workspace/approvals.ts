@@ -79,6 +79,27 @@ export function approvalMethods(connection: Database) {
         return others.length === 0 ? [] : ((yield* sql(usersOfOthers).all(values)) as MadeOfOther[]);
       }),
 
+    /** The ids of the rows whose archived items were made of these items, directly or through others. */
+    madeOf: (itemIds: readonly number[]): Promise<string[]> =>
+      read(function* () {
+        const rows = (yield* sql(`${madeOfThese("id IN (SELECT value FROM json_each(@ids))")}
+          SELECT items.row_id AS rowId FROM made JOIN items USING (id) WHERE made.depth = 1
+            AND items.state = 'archived' AND items.vanished = 0 ORDER BY items.position, items.variant`).all({
+          ids: JSON.stringify(itemIds),
+        })) as { rowId: string }[];
+        return rows.map(({ rowId }) => rowId);
+      }),
+
+    /** The keys of a job's items that were made of rejected ones, directly or through others. */
+    madeOfRejected: (jobId: number): Promise<ReadonlySet<string>> =>
+      read(function* () {
+        const rows = (yield* sql(`${madeOfThese("job_id = @jobId AND approval = 'rejected'")}
+          SELECT items.key FROM made JOIN items USING (id) WHERE made.depth = 1`).all({ jobId })) as {
+          key: string;
+        }[];
+        return new Set(rows.map(({ key }) => key));
+      }),
+
     /** Marks items as picked or not, and changes nothing else. */
     pick: async ({
       picked,
@@ -93,6 +114,16 @@ export function approvalMethods(connection: Database) {
           yield* sql("INSERT INTO picks (item_id) VALUES (?) ON CONFLICT DO NOTHING").run(id);
       }),
   };
+}
+
+/** `made`: some items (depth 0), and those that use their outputs, directly or through others (depth 1). */
+function madeOfThese(some: string): string {
+  return `
+  WITH RECURSIVE made (id, depth) AS (
+    SELECT id, 0 FROM items WHERE ${some}
+    UNION
+    SELECT child.id, 1 FROM made JOIN items USING (id) JOIN parents ON parents.parent_key = items.key AND parents.field <> 'canary'
+      JOIN items child ON child.id = parents.item_id AND child.job_id = items.job_id)`;
 }
 
 /** An item, the take that it was made of, and what making it again is expected to cost. */

@@ -9,22 +9,41 @@ import { reasonOf } from "../../workspace/evidence.js";
 
 /**
  * The set that is handed over has one take of each item of the sheet, be it the item itself or one of its variants: the one
- * that a person has picked, else the newest that a person has approved, else the first that has a file. A take that is
- * rejected, or still waits for approval, is never handed over.
+ * that a person has picked, else the newest that a person has approved, else the first that has a file and was not made of a
+ * rejected take. A take that is rejected, or still waits for approval, is never handed over.
  */
 
 /** The final takes, of which there are several only if a person has picked several; or why there is none. */
 export type Final = { takes: readonly MadeItem[] } | { without: string; exit: ExitName };
 
+/** What people have decided about takes: the picked items, and the keys of what was made of rejected ones. */
+export interface Decisions {
+  picks: ReadonlySet<number>;
+  ofRejected: ReadonlySet<string>;
+}
+
 /** `takes` are an item and its variants, in the order of their numbers. */
-export function finalOf(takes: readonly MadeItem[], picks: ReadonlySet<number>): Final {
-  const usable = takes.filter(
-    ({ item: { approval }, files }) => files.length > 0 && (approval === null || approval === "approved"),
-  );
+export function finalOf(takes: readonly MadeItem[], { picks, ofRejected }: Decisions): Final {
+  const made = takes.filter(({ files }) => files.length > 0);
+  const usable = made.filter(({ item: { approval } }) => approval === null || approval === "approved");
   const picked = usable.filter(({ item }) => picks.has(item.id));
   if (picked.length > 0) return { takes: picked };
-  const best = usable.findLast(({ item }) => item.approval === "approved") ?? usable[0];
-  return best === undefined ? without(takes) : { takes: [best] };
+  const blocked = made.find(({ item }) => picks.has(item.id));
+  if (blocked) {
+    const { rowId, approval } = blocked.item;
+    const why = approval === "rejected" ? "is rejected" : "waits for approval";
+    return { without: `${rowId} is picked, but ${why}`, exit: "held" };
+  }
+  const approved = usable.findLast(({ item }) => item.approval === "approved");
+  const best = approved ?? usable.find(({ item }) => !ofRejected.has(item.key));
+  if (best !== undefined) return { takes: [best] };
+  const [first] = usable;
+  return first === undefined
+    ? without(takes)
+    : {
+        without: `${first.item.rowId} was made of a rejected take; redo it, or pick it as it is`,
+        exit: "held",
+      };
 }
 
 /** What ends a command that finds an item in this state without a file. */

@@ -5,7 +5,7 @@ import type { Item, KeptSheet, MadeItem, Run, SheetRow } from "../../core/ports/
 import { sheetOf, withVariants } from "../../job/orders/request.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { type Lines, linesOf } from "./filled-sheet.js";
-import { finalFileNames, finalOf } from "./final-set.js";
+import { type Decisions, finalFileNames, finalOf } from "./final-set.js";
 
 /**
  * The sheet of a run, and its rows with what was made of them, which are read page by page: there may be more than fit into
@@ -16,7 +16,9 @@ export async function readRows(store: Store, run: Run, final: boolean) {
   const picks = await store.picks();
   const variantsMax = await store.variantsMax(run.jobId);
   const takes = () => rowsOf(store, run, sheet, variantsMax);
-  return { sheet, picks, rows: linesOf(() => (final ? finalRows(takes(), picks) : eachTake(takes()))) };
+  if (!final) return { sheet, picks, rows: linesOf(() => eachTake(takes())) };
+  const decisions = { picks, ofRejected: await store.madeOfRejected(run.jobId) };
+  return { sheet, picks, rows: linesOf(() => finalRows(takes(), decisions)) };
 }
 
 /**
@@ -150,12 +152,9 @@ async function* eachTake(rows: AsyncIterable<RowOfTakes>): AsyncGenerator<RowOfI
   }
 }
 
-async function* finalRows(
-  rows: AsyncIterable<RowOfTakes>,
-  picks: ReadonlySet<number>,
-): AsyncGenerator<RowOfItem> {
+async function* finalRows(rows: AsyncIterable<RowOfTakes>, decisions: Decisions): AsyncGenerator<RowOfItem> {
   for await (const { takes, ...row } of rows) {
-    const final = finalOf(takes, picks);
+    const final = finalOf(takes, decisions);
     if ("takes" in final)
       for (const made of final.takes) yield { ...row, made, isAlone: final.takes.length === 1 };
     else {
