@@ -106,6 +106,11 @@ test("whoever chooses another take is told what was made of the first one, and w
   expect(picked.stdout).toBe(
     "cup-frame-v2 is picked. cup-clip was made of cup-frame: reject cup-frame, then `bulkgen redo cup-clip` makes it of cup-frame-v2, for 2 credits\n",
   );
+  const early = await run(where, ["redo", "cup-clip", "--max-price", "1"], service);
+  expect(early.code).toBe(2);
+  expect(early.stdout + early.stderr).toContain(
+    "cup-clip is made of cup-frame again; reject that first to have it made of cup-frame-v2",
+  );
   const rejected = await run(where, ["reject", "cup-frame"]);
   expect(rejected.stdout).toContain(
     "cup-frame is rejected. cup-clip was made of what is rejected, and is left out of the final set: approve another take, then redo it",

@@ -104,3 +104,40 @@ test("a retake whose params cost more is made only at the price that was agreed 
   expect(agreed.code, agreed.stderr).toBe(0);
   expect(service.made.map(({ body }) => body["params"])).toEqual([undefined, { quality: "high" }]);
 });
+
+test("a prompt that is meant for a sheet is refused, and the price is asked for what can be made alone", async () => {
+  const place = await made();
+  for (const [prompt, why] of [
+    ["", "expected a prompt, got nothing"],
+    ["{{ product }} at night", "without templates"],
+    ["@prompts/night.txt", "not that of a file"],
+  ] as const) {
+    const refused = await run(place, ["redo", "cup", "--prompt", prompt, "--sandbox", "--yes"]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(why) });
+  }
+  const wrong = await run(place, ["redo", "cup", "--param", "seeed=3", "--sandbox", "--yes"]);
+  expect(wrong.code).toBe(2);
+  expect(wrong.stdout + wrong.stderr).not.toContain("to be made again");
+  const good = await run(place, ["redo", "cup", "--prompt", "a cup at night", "--sandbox", "--yes"]);
+  expect(good.stderr + good.stdout).toContain("the prompt: a cup at night");
+  const same = await run(place, ["redo", "cup", "--param", "seed=2", "--sandbox", "--yes"]);
+  expect(same.stderr + same.stdout).toContain("the seed is fixed (2)");
+});
+
+test("--filter selects from the job, whatever the newest run has made", async () => {
+  const place = await made();
+  expect((await run(place, ["redo", "cup", "--sandbox", "--yes"])).code).toBe(0);
+  const other = await run(place, ["redo", "--filter", "id=jar", "--sandbox", "--yes"]);
+  expect(other.code, other.stderr).toBe(0);
+  const again = await run(place, ["redo", "--filter", "id=*", "--sandbox", "--yes"]);
+  expect(again.code, again.stderr).toBe(0);
+  const { stdout } = await run(place, ["export", "--sandbox", "--columns", "item"]);
+  expect(stdout.replaceAll("\r", "").split("\n").slice(1, -1)).toEqual([
+    "cup",
+    "cup-v2",
+    "cup-v3",
+    "jar",
+    "jar-v2",
+    "jar-v3",
+  ]);
+});

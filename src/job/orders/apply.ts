@@ -179,6 +179,17 @@ function* reopened(changes: Changes, run: Run, items: readonly number[]): Transa
   return { ...run, state: "interrupted" };
 }
 
+/** Throws EarlyExit if a model does not take what retakes change. */
+export async function checkRedo(
+  store: Pick<Store, "item">,
+  { items, change }: Extract<ItemOrder, { do: "redo" }>,
+  { models }: Facts,
+): Promise<void> {
+  if (!change || !models) return;
+  const wanted = await Promise.all(items.map(async (id) => withChange(await store.item(id), change)));
+  checkChange(wanted, change, models);
+}
+
 async function redo(
   { store, facts, charges }: ItemWork,
   run: Run,

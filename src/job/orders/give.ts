@@ -13,7 +13,7 @@ import { type LockOwner, lockOwnerOf, takeWorkspaceLock, type WorkspaceLock } fr
 import type { WorkspaceSession } from "../../workspace/open.js";
 import { withStore } from "../../workspace/state.js";
 import type { Workspace } from "../../workspace/workspace.js";
-import { type AppliedOrder, applyRunOrder, checkedOrder, leaveOpen, pricesNow } from "./apply.js";
+import { type AppliedOrder, applyRunOrder, checkedOrder, checkRedo, leaveOpen, pricesNow } from "./apply.js";
 import { factsFor, needsFacts } from "./facts.js";
 import { agreedTo, type FindItems, type ItemRequest, type PriceConsent, plannedRest } from "./request.js";
 
@@ -156,6 +156,8 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
         throw new EarlyExit("usage", `${refused}. Nothing was changed.`);
       const facts = await factsFor(order, account);
       const charges = await account.accounts.highestCharges(account.accountId());
+      // Nobody is asked about a price of what cannot be made.
+      if (order.do === "redo") await checkRedo(store, order, facts);
       const priced = { order, offered: pricesNow(offered, facts, charges), note };
       const agreed = await agreedTo(priced, consent, await plannedRest(store, run, order));
       const work = { store, spendLog: account.spendLog, facts, charges };

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ModelList } from "../../api/records.js";
 import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -15,7 +16,7 @@ import { isEverything } from "../../plan/select.js";
 import type { Changes, Store, TransactionPart } from "../../store/workspace/workspace.js";
 import { count } from "../../text/amounts.js";
 import { someOf } from "../../text/reasons.js";
-import { terminalText } from "../../text/terminal.js";
+import { shortText, terminalText } from "../../text/terminal.js";
 import { isUnfinished, newestRun } from "../../workspace/find-run.js";
 import { whoIsHere } from "../../workspace/lock.js";
 import { itemNamed } from "./item-named.js";
@@ -62,6 +63,7 @@ export interface Redo {
  */
 export function redoItems({ names, selection, cwd, change, maxPrice }: Redo): FindItems {
   return async (store) => {
+    if (change?.prompt !== undefined) checkPrompt(change.prompt);
     const { run, items } =
       names.length === 0 ? await selected(store, selection) : await named(store, names, selection, cwd);
     const known = sumOf(items.map(({ price }) => price));
@@ -76,9 +78,56 @@ export function redoItems({ names, selection, cwd, change, maxPrice }: Redo): Fi
       run,
       offered,
       order: change === null ? order : { ...order, change },
-      note: change === null ? fixedSeedNote(items) : null,
+      note: await redoNote(store, items, change),
     };
   };
+}
+
+/** A retake's prompt is sent as it is. Throws EarlyExit for what can only be meant for a sheet. */
+function checkPrompt(prompt: string): void {
+  const wrong =
+    prompt.trim() === ""
+      ? "expected a prompt, got nothing"
+      : /\{[{%]/.test(prompt)
+        ? "a retake is sent its prompt as it is, without templates; write it out, or change the sheet and run it again"
+        : prompt.startsWith("@")
+          ? 'a retake is sent its prompt as it is, not that of a file; "$(cat FILE)" passes the text of one'
+          : null;
+  if (wrong !== null) throw new EarlyExit("usage", `--prompt: ${wrong}. Nothing was changed.`);
+}
+
+/** What a person should know before paying for retakes; null if nothing. */
+async function redoNote(
+  store: Store,
+  items: readonly Item[],
+  change: RequestChange | null,
+): Promise<string | null> {
+  const unchanged = items.filter((item) => isDeepStrictEqual(withChange(item, change), { ...item }));
+  const notes = [
+    ...(change?.prompt === undefined ? [] : [`the prompt: ${shortText(change.prompt, promptMax)}`]),
+    fixedSeedNote(unchanged),
+    await otherInputNote(store, items),
+  ];
+  const said = notes.filter((note) => note !== null);
+  return said.length === 0 ? null : said.join("\n");
+}
+
+/** How much of a prompt is shown (characters). */
+const promptMax = 300;
+
+/** An item is made of the same takes again, although a person has picked others. */
+async function otherInputNote(store: Store, items: readonly Item[]): Promise<string | null> {
+  if (!items.some(({ parents = [] }) => parents.length > 0)) return null;
+  for (const id of await store.picks()) {
+    const { rowId, variant } = await store.item(id);
+    if (variant === 1) continue;
+    const used = (await store.madeOfOthers(id)).find(
+      (other) => other.approval !== "rejected" && items.some((item) => item.rowId === other.rowId),
+    );
+    if (used)
+      return `${terminalText(used.rowId)} is made of ${terminalText(used.madeOf)} again; reject that first to have it made of ${terminalText(rowId)}`;
+  }
+  return null;
 }
 
 /** The item as it is to be made again. */
@@ -121,13 +170,17 @@ async function named(
   return { run, items: await selectItems(store, run, items, selection, "named item") };
 }
 
-/** The items that a selection chooses from: archived or failed ones. */
+/** The items that a selection chooses from: the archived or failed ones of the job, whichever run has made them. */
 async function redoable(store: Store, run: Run, selection: Selection): Promise<Item[]> {
   if (isEverything(selection)) {
     throw new EarlyExit("usage", "name the items to redo, or select some, such as with --filter id=cup*");
   }
   const wanted = selection.onlyFailed ? "failed" : "archived";
-  return (await store.items(run.id, [wanted])).filter(({ variant }) => variant === 1);
+  const found: Item[] = [];
+  for await (const page of store.history(run.jobName))
+    for (const item of page)
+      if (item.state === wanted && !item.vanished && item.edition === run.edition) found.push(item);
+  return found;
 }
 
 export async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {
