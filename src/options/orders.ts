@@ -42,7 +42,9 @@ export const redoFlags = {
   param: option("<key=value>", "make them with this parameter; empty leaves it out; repeatable", parameter, {
     inFiles: "never",
   }),
-  prompt: option("<text>", "make them with this prompt, sent as it is (no template)", anyText, { inFiles: "never" }),
+  prompt: option("<text>", "make them with this prompt, sent as it is (no template)", anyText, {
+    inFiles: "never",
+  }),
   ...selectionFlags,
   ...itemOrderFlags,
 };
