@@ -254,7 +254,8 @@ class Simulation {
       const blocked = await workspace.store.blocked(job.run.id);
       const { bucket } = this.network;
       const fileOf = (row: string) => byId.get(itemOf(job.number, row))?.file;
-      if (bucket !== null) checkPublished(blocked, fileOf, bucket);
+      // Nothing more is made of a cancelled run, also where an item was about to be sent when it was cancelled.
+      if (bucket !== null && !isCancelled(job)) checkPublished(blocked, fileOf, bucket);
       // What else is left is left for want of a file.
       const others = blocked.filter(({ note }) => !note?.startsWith("cannot be published"));
       checkHandedOn(others, scenario, isThere, bucket !== null);
