@@ -132,6 +132,7 @@ describe("a workspace on PostgreSQL", () => {
     await postgres.query(url, "ALTER TABLE items DROP COLUMN accepts");
     await postgres.query(url, "DROP TABLE list_prices, left_out, workspaces, same_services, foreign_known");
     await postgres.query(url, "ALTER TABLE keys DROP COLUMN foreign_credits");
+    await postgres.query(url, "ALTER TABLE spend_log DROP COLUMN repeated_seq");
     await postgres.query(url, "UPDATE schema_version SET version = 1");
     const { accounts } = await openAt(url);
     for (const price of [2, 4]) {
@@ -145,7 +146,7 @@ describe("a workspace on PostgreSQL", () => {
     const url = postgres.newWorkspace();
     await openAt(url);
     await postgres.query(url, "UPDATE schema_version SET version = 99");
-    await expect(openAt(url)).rejects.toThrow("expected schema 5 or older, got 99; update bulkgen");
+    await expect(openAt(url)).rejects.toThrow("expected schema 6 or older, got 99; update bulkgen");
     expect(() => addressOf(url.replace(/schema=.*/, "schema=x;drop"))).toThrow("expected a schema of");
     // The driver would take it in place of the schema.
     expect(() => addressOf(`${url}&options=-c%20work_mem%3D1MB`)).toThrow("an address without ?options=");

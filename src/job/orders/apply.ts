@@ -142,7 +142,13 @@ async function decide(
   const others = what === "approve" && first ? await store.madeOfOthers(first.id) : [];
   const flags = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
   const chosen = items.length === 1 && first ? madeOfOthersText(first.rowId, others, flags) : null;
-  const rejected = what === "reject" ? await store.madeOf(items.map(({ id }) => id)) : [];
+  const rejected =
+    what === "reject" && first
+      ? await store.madeOf(
+          first.jobId,
+          items.map(({ key }) => key),
+        )
+      : [];
   const made = rejected.length > 0 ? madeOfRejectedText(rejected) : chosen;
   return function* (changes) {
     const released = yield* changes.approve(

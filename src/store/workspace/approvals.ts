@@ -79,13 +79,15 @@ export function approvalMethods(connection: Database) {
         return others.length === 0 ? [] : ((yield* sql(usersOfOthers).all(values)) as MadeOfOther[]);
       }),
 
-    /** The ids of the rows whose archived items were made of these items, directly or through others. */
-    madeOf: (itemIds: readonly number[]): Promise<string[]> =>
+    /** The archived items of a job that were made of these ones, directly or through others, by their ids in the sheet. */
+    madeOf: (jobId: number, keys: readonly string[]): Promise<string[]> =>
       read(function* () {
-        const rows = (yield* sql(`${madeOfThese("id IN (SELECT value FROM json_each(@ids))")}
-          SELECT items.row_id AS rowId FROM made JOIN items USING (id) WHERE made.depth = 1
+        const these = "job_id = @jobId AND key IN (SELECT value FROM json_each(@keys))";
+        const rows = (yield* sql(`${madeOfThese(these)}
+          SELECT items.row_id AS "rowId" FROM made JOIN items USING (id) WHERE made.depth = 1
             AND items.state = 'archived' AND items.vanished = 0 ORDER BY items.position, items.variant`).all({
-          ids: JSON.stringify(itemIds),
+          jobId,
+          keys: JSON.stringify(keys),
         })) as { rowId: string }[];
         return rows.map(({ rowId }) => rowId);
       }),

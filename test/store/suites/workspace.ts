@@ -446,6 +446,47 @@ export function workspaceSuite(open: OpenDatabase): void {
     });
   });
 
+  test("variants are called as their rows are, and a rejection without an approval stays", async () => {
+    await store.enroll(runId, [newItem("a"), newItem("b")]);
+    const variant = (id: string) =>
+      newItem(`${id}-v2`, { key: variantKey(`k1:${id}`, 2), variant: 2, name: `${id}-v2` });
+    await store.add(runId, [variant("a"), variant("b")]);
+    const { id } = await submitted("a", "t1");
+    await store.complete(id, facts);
+    await store.saved(id, 1, savedFile);
+    await store.approve([id], "rejected");
+    const named = (key: string, rowId: string) => newItem(rowId, { key: `k1:${key}`, position: 4 });
+    await store.enroll(runId, [named("a", "b"), named("b", "a"), newItem("c")]);
+    const names = async (rowId: string) => (await store.find(rowId)).map(({ key, name }) => [key, name]);
+    expect(await names("b-v2")).toEqual([[variantKey("k1:a", 2), "b-v2"]]);
+    expect(await names("a-v2")).toEqual([[variantKey("k1:b", 2), "a-v2"]]);
+    expect((await store.item(id)).approval).toBe("rejected");
+  });
+
+  test("what was made of a rejected item is known, also through others", async () => {
+    const child = (rowId: string, parent: string) =>
+      newItem(rowId, { parents: [{ field: "image_url", key: `k1:${parent}`, output: 1 }] });
+    await store.enroll(runId, [
+      newItem("a", { approve: true }),
+      child("clip", "a"),
+      child("long", "clip"),
+      newItem("b", { approve: true }),
+      child("other", "b"),
+    ]);
+    const { id, jobId } = await submitted("a", "t1");
+    await store.complete(id, facts);
+    await store.saved(id, 1, savedFile);
+    expect(await store.madeOfRejected(jobId)).toEqual(new Set());
+    await store.approve([id], "approved");
+    const clip = await submitted("clip", "t2");
+    await store.complete(clip.id, facts);
+    await store.saved(clip.id, 1, savedFile);
+    await store.approve([id], "rejected");
+    expect(await store.madeOfRejected(jobId)).toEqual(new Set(["k1:clip", "k1:long"]));
+    expect(await store.madeOf(jobId, ["k1:a"])).toEqual(["clip"]);
+    expect(await store.madeOf(jobId, ["k1:b"])).toEqual([]);
+  });
+
   test("P2: items that another job has paid for since the run started are reported, with their price", async () => {
     await enrolled("a", "b", "c");
     await submitted("a", "t1");
