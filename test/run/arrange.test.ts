@@ -11,8 +11,8 @@ import type { Run } from "../../src/core/ports/store.js";
 import { arrange } from "../../src/run/arrange.js";
 import type { Store } from "../../src/store/workspace/workspace.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
-import { ManualClock } from "../manual-clock.js";
 import { systemError, watchedDisk } from "../archive/watched-disk.js";
+import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "../store/item-fixture.js";
 import { silentLog } from "./harness.js";
 
@@ -23,7 +23,9 @@ let store: Store;
 afterEach(() => store.close());
 
 /** The archive of a run whose files are named after these numbers; each contains the number of its row. */
-async function archived(names: readonly (number | string)[]): Promise<{ folder: string; start: () => Promise<Run> }> {
+async function archived(
+  names: readonly (number | string)[],
+): Promise<{ folder: string; start: () => Promise<Run> }> {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-arrange-"));
   const clock = new ManualClock();
   store = openWorkspace({ stateFile: join(folder, "state.db"), root: folder }, clock);
