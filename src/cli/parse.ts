@@ -244,6 +244,12 @@ function argsOf({ positionals = [], subcommands = [] }: CommandDefinition, words
 }
 
 function argOf({ name, parse }: Positional, word: string): unknown {
+  // As a path, it would mean the current folder.
+  if (word.trim() === "")
+    throw new EarlyExit(
+      "usage",
+      `${name}: expected a value, got an empty text. A shell variable without a value leaves one`,
+    );
   if (!parse) return word;
   try {
     return parse(word);

@@ -261,7 +261,12 @@ export const plan = z.strictObject({
         key: itemKey,
         oldKey: text("the key of the item that the row asked for before"),
         fields: z.array(
-          z.strictObject({ field: z.string(), from: z.string().nullable(), to: z.string().nullable() }),
+          z.strictObject({
+            field: z.string(),
+            from: z.string().nullable(),
+            to: z.string().nullable(),
+            file: text("the local file whose content changed, where the cell did not").optional(),
+          }),
         ),
       }),
     )

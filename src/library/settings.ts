@@ -106,6 +106,8 @@ function isLog(given: unknown): boolean {
 /** Throws RangeError, which names the setting. */
 export function checkManifestSettings(manifest: unknown, settings: unknown): void {
   checkPath("manifest", manifest);
+  // As a path, it would mean the current folder.
+  if (String(manifest).trim() === "") throw new RangeError("manifest: expected a path, got an empty text");
   check(ofManifests, settings);
 }
 

@@ -4,6 +4,7 @@ import { ParamSets, type RowOptions, rowOf } from "./row.js";
 import { columnName, isKnown, labelled, outputName } from "./shape/columns.js";
 import { lostCellProblem } from "./shape/damage.js";
 import type { LateValues, Row } from "./shape/manifest.js";
+import { meansNo } from "./shape/repairs.js";
 import type { Aside, Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
 import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
 import { Scope, variableName } from "./templates/scope.js";
@@ -55,6 +56,9 @@ export class Expander {
   private unwanted = 0;
   /** The rows in which a column has no value that a template names, by column. */
   private readonly empty = new Map<string, Set<number>>();
+
+  /** What a `when` says that was probably meant as no, and where. */
+  private readonly meantAsNo = { words: new Set<string>(), rows: new Set<number>() };
 
   constructor(private readonly from: Expansion) {
     this.axisKeys = [...new Set(axesOf(from.job).flatMap(({ keys }) => keys))];
@@ -111,6 +115,16 @@ export class Expander {
       ([column, rows]) =>
         `"${column}" is empty in ${rowsText(numbersOf([...rows]))}, and a template uses it; when: "{{ ${variableName(column)} }}" leaves such rows out`,
     );
+  }
+
+  /** Which rows are made although their `when` probably means no, once everything is read. */
+  meantAsNoNotes(): string[] {
+    const { words, rows } = this.meantAsNo;
+    if (rows.size === 0) return [];
+    const said = [...words].map((word) => `"${word}"`).join(", ");
+    return [
+      `when says ${said} in ${rowsText(numbersOf([...rows]))}, which counts as yes; to leave such rows out, write no`,
+    ];
   }
 
   /** Which rows were left out, once everything is read. */
@@ -206,12 +220,12 @@ export class Expander {
       own === undefined ? layers.when : [...layers.when, { text: own, mark: row.marks?.["when"] }];
     for (const { text, mark } of conditions) {
       if (!this.rendering || !isTemplate(text)) {
-        if (saysNo(text)) return false;
+        if (!this.agrees(text, row)) return false;
         continue;
       }
       try {
         const scope = this.scopeOf(row, index, layers, written, this.rendering);
-        if (saysNo(renderedText(text, scope, this.rendering.templates))) return false;
+        if (!this.agrees(renderedText(text, scope, this.rendering.templates), row)) return false;
       } catch (error) {
         const fault = error instanceof LateName ? new TemplateFault(error.fault, true) : error;
         if (!(fault instanceof TemplateFault)) throw error;
@@ -220,6 +234,16 @@ export class Expander {
         this.problemOf(fault, "when", row, layers, { mark, ofJob: !isOfRow });
         return null;
       }
+    }
+    return true;
+  }
+
+  /** Whether what a condition says counts as yes. */
+  private agrees(said: string, { number }: SourceRow): boolean {
+    if (saysNo(said)) return false;
+    if (!this.isTrying && isMeantAsNo(said)) {
+      this.meantAsNo.words.add(said.trim());
+      this.meantAsNo.rows.add(number);
     }
     return true;
   }
@@ -414,7 +438,17 @@ function withoutUsersOf(unwanted: Set<string>, rows: readonly Row[]): readonly R
 /** Whether a condition leaves out what it stands on. */
 function saysNo(text: string): boolean {
   const word = text.trim().toLowerCase();
-  return word === "" || word === "false" || word === "no" || word === "0";
+  return word === "" || word === "false" || word === "no" || isZero(word);
+}
+
+/** Zero as sheets write it: `0,0`, `-0.00`, `0 %`. */
+function isZero(word: string): boolean {
+  return /^[-+\u2212]?[.,]?0[0.,]*(?:e[-+]?\d+)?\s*%?$/.test(word);
+}
+
+/** A word that says yes here, though its writer probably meant no. */
+function isMeantAsNo(text: string): boolean {
+  return meansNo(text) || ["n", "none", "off", "-"].includes(text.trim().toLowerCase());
 }
 
 function conflict(row: SourceRow, column: string): Problem {

@@ -186,9 +186,13 @@ async function found(wanted: Wanted): Promise<Found> {
     got: within(folder, path) || folder,
   }));
   const missing = globs.find(({ start }) => !isThere(start));
+  const isOpen = patterns.some((each) => each.split("{").length > each.split("}").length);
   const none = {
     place,
-    message: missing === undefined ? `no file in ${folder} matches` : `there is no folder ${missing.start}`,
+    message:
+      missing === undefined
+        ? `no file in ${folder} matches${isOpen ? ", for a brace is not closed" : ""}`
+        : `there is no folder ${missing.start}`,
     expected: "a pattern that matches files, such as photos/**/*.jpg",
     got: patterns.join(", "),
   };
@@ -264,6 +268,7 @@ class Crawl {
   readonly unread: { path: string; why: string }[] = [];
   private readonly own: string[] = [];
   private readonly links: string[] = [];
+  private readonly broken: string[] = [];
 
   /** `named` are the folders that the patterns name without a wildcard. */
   constructor(private readonly named: readonly string[]) {}
@@ -284,10 +289,12 @@ class Crawl {
   }) as unknown as typeof readdir;
 
   notes(folder: string): string[] {
-    const listed = (paths: readonly string[]) => {
+    const listed = (paths: readonly string[], one = "other folder", several = `${one}s`) => {
       const [first, ...others] = paths.map((path) => within(folder, path)).toSorted();
-      return others.length === 0 ? `${first}` : `${first} and ${count(others.length, "other folder")}`;
+      return others.length === 0 ? `${first}` : `${first} and ${count(others.length, one, several)}`;
     };
+    const { broken } = this;
+    const whose = broken.length === 1 ? "its link is" : "their links are";
     return [
       ...(this.own.length === 0
         ? []
@@ -295,6 +302,9 @@ class Crawl {
             `left out: ${listed(this.own)}, with outputs of jobs; a pattern that names the folder takes them`,
           ]),
       ...(this.links.length === 0 ? [] : [`left out: ${listed(this.links)}, because links are not followed`]),
+      ...(broken.length === 0
+        ? []
+        : [`left out: ${listed(broken, "other", "others")}, because ${whose} broken`]),
     ];
   }
 
@@ -330,14 +340,12 @@ class Crawl {
   private async followed(path: string, name: string): Promise<Entry | null> {
     const facts = await stat(path).catch(() => null);
     const isFolder = facts?.isDirectory() ?? false;
-    if (isFolder && !this.isNamed(path)) {
-      if (!name.startsWith(".")) this.links.push(path);
+    if (facts === null || (isFolder && !this.isNamed(path))) {
+      if (!name.startsWith(".")) (facts === null ? this.broken : this.links).push(path);
       return null;
     }
     const no = () => false;
-    return facts === null
-      ? null
-      : { name, isFile: () => facts.isFile(), isDirectory: () => isFolder, isSymbolicLink: no };
+    return { name, isFile: () => facts.isFile(), isDirectory: () => isFolder, isSymbolicLink: no };
   }
 
   private isNamed(path: string): boolean {

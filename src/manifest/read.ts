@@ -268,10 +268,11 @@ async function* partsOf(
       if (!bound.exceeded) expander.add(row, bound.rows, rows);
     }
     notes.push(...(batch.notes ?? []));
-    wrong ||= batch.problems.length > 0;
-    yield withoutKeyRows({ rows, problems: [...batch.problems, ...expander.take()] });
+    const problems = [...batch.problems, ...expander.take()];
+    wrong ||= problems.length > 0;
+    yield withoutKeyRows({ rows, problems });
   }
-  notes.push(...expander.asideNotes(), ...expander.emptyNotes());
+  notes.push(...expander.asideNotes(), ...expander.emptyNotes(), ...expander.meantAsNoNotes());
   const { count: unwanted, isAll } = expander.leftOutByWhen;
   const things = expansion.combinations.length > 1 ? "combination" : "row";
   if (unwanted > 0) notes.push(`${count(unwanted, `${things} is`, `${things}s are`)} left out by when`);

@@ -456,6 +456,6 @@ export function differences(old: RowContent, now: RowContent): ChangedRow["field
     const value = now.inputs[field] ?? "https:";
     if (isReference(value)) return [{ field, from: `the previous ${value}`, to: `the new ${value}` }];
     if (!isLocalPath(value)) return [];
-    return [{ field, from: "the previous file content", to: "the current file content" }];
+    return [{ field, from: "the previous file content", to: "the current file content", file: value }];
   });
 }

@@ -1,5 +1,5 @@
 import { type Credits, minus, noCredits, priceText, showCredits, sumOf } from "../core/money.js";
-import type { PlannedItem, PlannedState, VanishedItem } from "../core/ports/draft.js";
+import type { ChangedRow, PlannedItem, PlannedState, VanishedItem } from "../core/ports/draft.js";
 import { digestOf } from "../core/problem.js";
 import type { Finding, Plan } from "../plan/plan.js";
 import { count, fileSize } from "../text/amounts.js";
@@ -231,7 +231,7 @@ function* shownChanges({
     if (ids.has(rowId) && replacedBy !== null && state === "archived") replaced.add(rowId);
   for (const { rowNumber, rowId, fields } of shown) {
     const moved = replaced.has(rowId) ? "; the old file will move to _superseded/" : "";
-    yield `row ${rowNumber} (${rowId}): ${fields.map(({ field }) => field).join(", ")}${moved}`;
+    yield `row ${rowNumber} (${rowId}): ${fields.map(changeText).join(", ")}${moved}`;
   }
   for (const { rowNumber, rowId } of restored)
     yield `row ${rowNumber} (${rowId}): made before; its file is restored at no cost`;
@@ -248,6 +248,10 @@ function* shownChanges({
     if (gone.length < linesMax) gone.push(item.rowId);
   }
   if (all > 0) yield goneText(gone, all, archived);
+}
+
+function changeText({ field, file }: ChangedRow["fields"][number]): string {
+  return file === undefined ? field : `${field} (the content of ${file} has changed)`;
 }
 
 /** An item whose row went back to another version is shown only if something was made for it. */

@@ -188,7 +188,11 @@ class Arrangement {
     for (let number = 1; ; number++) {
       const name = numberedName(wanted, number, extname(file.file).slice(1));
       const occupant = this.index.identityAt(name);
-      if (name === file.file || occupant === own) return null;
+      if (name === file.file) return null;
+      if (occupant === own) {
+        await this.recapitalise(move);
+        return null;
+      }
       if (typeof occupant !== "string") break;
       if (await this.makesWay(occupant, file)) break;
       if (number === 1 && leaving.has(occupant)) return occupant;
@@ -212,6 +216,13 @@ class Arrangement {
     const owner = this.owners.get(occupant);
     if (owner) await store.moved(owner.itemId, owner.number, to);
     return true;
+  }
+
+  /** Many file systems take names for one that differ in capitals alone, so the file has another name in between. */
+  private async recapitalise(move: Move): Promise<void> {
+    const from = move.file.file;
+    await this.rename({ ...move, wanted: `${move.wanted}-renamed` });
+    if (move.file.file !== from) await this.rename(move);
   }
 
   private async rename({ item, file, wanted }: Move): Promise<void> {

@@ -109,6 +109,18 @@ describe("the command line", () => {
       `--only: expected archive, or submit,poll (whoever submits also polls), got ${JSON.stringify(parts)}`,
     ]),
     [["run", "set.csv", "--fresh", "--edition", "may"], "--fresh cannot be used with --edition."],
+    ...[
+      ["run", "", "--model", "aurora-image"],
+      ["plan", ""],
+      ["trust", ""],
+      ["adopt", "photos", ""],
+      ["schedule", "add", "nightly", "", "--cron", "0 3 * * *"],
+      ["schedule", "edit", "nightly", " "],
+    ].map((words): [string[], string] => [
+      words,
+      "manifest: expected a value, got an empty text. A shell variable without a value leaves one.",
+    ]),
+    [["adopt", "", "set.csv"], "folder: expected a value, got an empty text."],
     [["run", "set.csv", "--workspace", ""], "--workspace: expected a path, got nothing."],
     [["export", "--to="], "--to: expected a path, got nothing."],
     [["run", "set.csv", "--edition", " "], "--edition: expected a name, got nothing."],

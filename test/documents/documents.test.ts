@@ -234,6 +234,9 @@ steps:
       `${sheet(3)}\na04,${cheapModel},a picture of a01\na05,${cheapModel},a picture of a01`,
     );
     await called(0, place, "plan set.csv --sandbox --json");
+    await called(0, place, "run own.csv --sandbox --json --yes");
+    writeFileSync(join(place.folder, "photo.png"), await photo.negate().toBuffer());
+    await called(0, place, "plan own.csv --sandbox --json");
     const poor = await startService({ balance: 3, plan: "Starter" });
     place.write("many.csv", sheet(60, picture));
     await called(7, place, "plan many.csv --json", poor);

@@ -49,7 +49,9 @@ test("a pattern is a job: outputs keep the folders, and only new and changed pho
   renameSync(join(place.folder, "photos/hall/b 1.JPG"), join(place.folder, "photos/hall/b 1.jpeg"));
   const planned = await run(place, ["plan", "photos", ...flags], service);
   expect(planned.stdout, planned.stderr).toContain("items     2 new, 1 archived");
-  expect(planned.stdout).toContain("row 1 (a): image_url; the old file will move to _superseded/");
+  expect(planned.stdout).toContain(
+    "row 1 (a): image_url (the content of a.jpg has changed); the old file will move to _superseded/",
+  );
   expect((await run(place, ["run", "photos", ...flags, "--yes"], service)).code).toBe(0);
   expect(service.made).toHaveLength(4);
   const exported = await run(place, ["export", "--columns", "id,dir,stem,file"]);

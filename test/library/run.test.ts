@@ -246,6 +246,12 @@ test("a setting that has no meaning is a rejection that names it, before anythin
   await expect(planManifest(on, path, { service })).rejects.toThrow(
     "manifest: expected a path (a string), got number",
   );
+  for (const empty of ["", " "]) {
+    const named = "manifest: expected a path, got an empty text";
+    await expect(planManifest(on, empty, { service })).rejects.toThrow(named);
+    await expect(readRows(on, empty, {})).rejects.toThrow(named);
+    await expect(all(runManifest(on, empty, { service, maxCredits: 5 }))).rejects.toThrow(named);
+  }
   await expect(planManifest(on, "set.csv", undefined as never)).rejects.toThrow(
     "settings: expected an object",
   );

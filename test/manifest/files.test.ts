@@ -102,6 +102,10 @@ describe("a pattern or a folder as the manifest", () => {
     const folder = await photos(["a.jpg"], { "jobs/set.csv": "prompt\na cup\n" });
     const none = await read(folder, "photos/*.gif");
     expect(none.told).toEqual([`no file in ${join(folder, "photos")} matches: *.gif`]);
+    for (const open of ["**/*.{png,jpg", "{2024,*.jpg"])
+      expect((await read(folder, `photos/${open}`)).told).toEqual([
+        `no file in ${join(folder, "photos")} matches, for a brace is not closed: ${open}`,
+      ]);
     expect((await read(folder, "phtos/*.jpg")).told[0]).toContain("there is no folder");
     expect(await whyNoManifest(join(folder, "photos/*.gif"))).toMatchObject({ got: "*.gif" });
     expect(await whyNoManifest(join(folder, "photos/*.jpg"))).toBeNull();
@@ -164,6 +168,18 @@ describe("what is not looked into", () => {
     expect(inputs.found.get("b.jpg")).toMatchObject({ wrong: "it lies outside the manifest's folder" });
     // A folder that is named is meant, also by a link.
     expect((await read(folder, "same")).ids).toEqual(["a", "b"]);
+  });
+
+  test("links whose target is gone are named, except hidden ones", async () => {
+    const folder = await photos(["hall/a.jpg"]);
+    await symlink("gone.jpg", join(folder, "photos/hall/b.jpg"));
+    await symlink("loop.jpg", join(folder, "photos/hall/.loop.jpg"));
+    const { ids, notes } = await read(folder, "photos");
+    expect(ids).toEqual(["hall/a"]);
+    expect(notes).toContainEqual("left out: hall/b.jpg, because its link is broken");
+    await symlink(join(folder, "not-mounted"), join(folder, "photos/archive"));
+    const both = await read(folder, "photos/**/*.jpg");
+    expect(both.notes).toContainEqual("left out: archive and 1 other, because their links are broken");
   });
 
   test("a folder with a line break in its name, which no pattern reaches, is a problem", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { folderWith } from "./folder.js";
+import { fileWith, folderWith } from "./folder.js";
 import { readManifest } from "./read.js";
 
 const products = "id,product,prompt_en,prompt_de\nmug,Mug,a mug,ein Becher\nbowl,Bowl,a bowl,eine Schale\n";
@@ -315,6 +315,40 @@ steps:
     expect(notes).toContain("1 row is left out by when");
   });
 
+  test.each(["00", "-0", "0.00", "0,0", ".0", "+0.", "0,000.00", "0 %", "0.00E+00", "\u22120"])(
+    "takes the zero %j for no",
+    async (zero) => {
+      const job = JSON.stringify({ rows: [{ id: "a", when: zero }, { id: "b" }], prompt: "x" });
+      expect((await readManifest(await fileWith("job.json", job))).rows.map(({ id }) => id)).toEqual(["b"]);
+    },
+  );
+
+  test.each(["0.01", "10", "-", "0 left", "."])("does not take %j for no", async (word) => {
+    const job = JSON.stringify({ rows: [{ id: "a", when: word }], prompt: "x" });
+    expect((await readManifest(await fileWith("job.json", job))).rows).toHaveLength(1);
+  });
+
+  test("notes a word that counts as yes and was probably meant as no", async () => {
+    const folder = await folderWith({
+      "s.csv": "id,prompt,when\na,x,nein\nb,x,N\nc,x,yes\nd,x,-\ne,x,nein\n",
+    });
+    const { notes, rows } = await readManifest(`${folder}/s.csv`);
+    expect(rows).toHaveLength(5);
+    expect(notes).toContain(
+      'when says "nein", "N", "-" in rows 2, 3, 5 and 6, which counts as yes; to leave such rows out, write no',
+    );
+  });
+
+  test("does not leave out everything where another row has a problem", async () => {
+    const folder = await folderWith({
+      "job.yaml": `rows: s.csv\nwhen: "{{ date }}"\nprompt: "{{ date | date: '%Y' }}"\n`,
+      "s.csv": "id,date\na,\nb,soon\n",
+    });
+    const { problems } = await readManifest(`${folder}/job.yaml`);
+    expect(problems).toMatchObject([{ message: "the date filter needs a valid date", got: "soon" }]);
+    expect(problems).toHaveLength(1);
+  });
+
   test("that leaves out everything is told", async () => {
     const { problems } = await made("{ rows: products.csv, when: '0', prompt: x }");
     expect(problems).toMatchObject([{ message: "when leaves out everything", got: "3 left out" }]);
@@ -329,29 +363,65 @@ steps:
   });
 });
 
-test("a column that a template uses is named where it is empty, unless something is made of that", async () => {
-  const notesOf = async (prompt: string) => {
-    const cups = "id,tone,kind\na,,x\nb,warm,x\nc,,x\n";
-    const folder = await folderWith({
-      "job.yaml": `rows: cups.csv\nprompt: '${prompt}'\noutput: "{{ tone }}/{{ id }}"\n`,
-      "cups.csv": cups,
-    });
-    return (await readManifest(`${folder}/job.yaml`)).notes.filter((note) => note.includes("is empty"));
+describe("a column that a template uses is empty in some rows", () => {
+  const notesOf = async (prompt: string, more: object = {}) => {
+    const cups =
+      "id,tone,kind,tone_en,Head EN,again\na,,x,,,{{ tone }}\nb,warm,x,warm,H,{{ tone }}\nc,,x,,,{{ tone }}\n";
+    const job = {
+      rows: "cups.csv",
+      matrix: { lang: ["en"] },
+      prompt,
+      output: "{{ tone }}/{{ id }}",
+      ...more,
+    };
+    const folder = await folderWith({ "job.json": JSON.stringify(job), "cups.csv": cups });
+    const { notes, problems } = await readManifest(`${folder}/job.json`);
+    expect(problems).toEqual([]);
+    return notes.filter((note) => note.includes("is empty"));
   };
-  expect(await notesOf("a {{ tone }} cup")).toEqual([
-    '"tone" is empty in rows 2 and 4, and a template uses it; when: "{{ tone }}" leaves such rows out',
-  ]);
-  expect(await notesOf("a {{ tone | upcase }} cup {{ tone }}")).toHaveLength(1);
+  const note = (column: string, name = column) =>
+    `"${column}" is empty in rows 2 and 4, and a template uses it; when: "{{ ${name} }}" leaves such rows out`;
   const inBranch = (kind: string) =>
     `{% case kind %}{% when "${kind}" %}{{ tone }}{% else %}plain{% endcase %}`;
-  expect(await notesOf(inBranch("x"))).toHaveLength(1);
-  for (const prompt of [
+
+  test.each([
+    "a {{ tone }} cup",
+    "a {{ tone | upcase }} cup {{ tone }}",
+    "a {{ tone | upcase }} cup",
+    `{{ tone | replace: "warm", "2026-04-05" | date: "%Y" }}`,
+    '{{ "a " | append: tone }}',
+    "a {% echo tone | upcase %} cup",
+    "{% if kind == 'x' and tone != 'red' %}a {{ tone }} cup{% endif %}",
+    "{% capture line %}a {{ tone }} cup{% endcapture %}{{ line }}",
+    inBranch("x"),
+  ])("the plan names them where it is put out: %s", async (prompt) => {
+    expect(await notesOf(prompt)).toEqual([note("tone")]);
+  });
+
+  test("also by a name made of values, and by the cell of another column", async () => {
+    expect(await notesOf("a {{ tone_{{lang}} | upcase }} cup")).toEqual([note("tone_en")]);
+    expect(await notesOf("a {{ head_{{lang}} }} cup")).toEqual([note("Head EN", "head_en")]);
+    expect(await notesOf("a {{ tone | upcase }} {{ again | upcase }} {{ head_en }}")).toEqual([
+      note("tone"),
+      note("Head EN", "head_en"),
+    ]);
+  });
+
+  test.each([
     inBranch("other"),
     "{% if tone %}a {{ tone }} cup{% endif %}",
+    "{% if tone_{{lang}} %}a {{ tone_{{lang}} }} cup{% endif %}",
+    '{% if head_{{lang}} != "" %}a {{ head_{{lang}} | upcase }} cup{% endif %}',
+    "{% unless tone == blank %}a {{ tone }} cup{% endunless %}",
     '{{ tone | default: "plain" }}',
+    '{{ tone | upcase | default: "plain" }}',
+    '{{ tone_{{lang}} | default: "plain" }}',
+    '{% echo tone | default: "plain" %}',
+    "{% raw %}{{ tone }}{% endraw %}",
     "{{ kind }}",
-  ])
-    expect(await notesOf(prompt), prompt).toEqual([]);
+  ])("the plan says nothing where that is asked for: %s", async (prompt) => {
+    expect(await notesOf(prompt)).toEqual([]);
+  });
 });
 
 test("a job names its rows by a column, and adds the combination", async () => {

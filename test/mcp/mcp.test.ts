@@ -255,6 +255,7 @@ test("words that look like flags, and files that are not in the workspace, reach
       isError: true,
       structuredContent: { message: expect.stringContaining("it lies outside the manifest's folder") },
     });
+  expect((await call("plan", { manifest: "" })).isError).toBe(true);
   const flag = await call("find", { text: "--workspace=/" });
   expect(flag.isError).toBe(true);
 });

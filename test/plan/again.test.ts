@@ -90,7 +90,9 @@ describe("an edited manifest", () => {
     const withContent = (sha256: string) => ({ localInputs: contentOf({ "cup.png": sha256 }) });
     const existing = kept(await planOf(text, withContent("sha256:aa")), "archived");
     const { changed } = await planOf(text, { ...withContent("sha256:bb"), existing });
-    expect(changed).toMatchObject([{ fields: [{ field: "image_url", to: "the current file content" }] }]);
+    expect(changed).toMatchObject([
+      { fields: [{ field: "image_url", to: "the current file content", file: "cup.png" }] },
+    ]);
   });
 
   test("names the items that no row asks for any more, but none that were dropped already", async () => {

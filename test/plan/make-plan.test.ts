@@ -31,7 +31,12 @@ describe("how a row's request has changed is told", () => {
     const inputs = { image_url: "@cup", video_url: "a.mp4", audio_url: "https://example.com/a.mp3" };
     expect(differences({ ...content, inputs }, { ...content, inputs })).toEqual([
       { field: "image_url", from: "the previous @cup", to: "the new @cup" },
-      { field: "video_url", from: "the previous file content", to: "the current file content" },
+      {
+        field: "video_url",
+        from: "the previous file content",
+        to: "the current file content",
+        file: "a.mp4",
+      },
     ]);
   });
 });

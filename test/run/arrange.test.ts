@@ -1,14 +1,17 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { basename, dirname, join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import { indexFacts, JobIndex } from "../../src/archive/index-file.js";
 import { credits } from "../../src/core/money.js";
+import type { Disk } from "../../src/core/ports/disk.js";
 import type { Run } from "../../src/core/ports/store.js";
 import { arrange } from "../../src/run/arrange.js";
 import type { Store } from "../../src/store/workspace/workspace.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
+import { systemError, watchedDisk } from "../archive/watched-disk.js";
 import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "../store/item-fixture.js";
 import { silentLog } from "./harness.js";
@@ -20,7 +23,9 @@ let store: Store;
 afterEach(() => store.close());
 
 /** The archive of a run whose files are named after these numbers; each contains the number of its row. */
-async function archived(names: readonly number[]): Promise<{ folder: string; start: () => Promise<Run> }> {
+async function archived(
+  names: readonly (number | string)[],
+): Promise<{ folder: string; start: () => Promise<Run> }> {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-arrange-"));
   const clock = new ManualClock();
   store = openWorkspace({ stateFile: join(folder, "state.db"), root: folder }, clock);
@@ -38,8 +43,10 @@ async function archived(names: readonly number[]): Promise<{ folder: string; sta
     await store.conclude(attempt.id, "accepted", { taskId, charged: credits(4), nextAt: 0 });
     const ended = { fetchBy: 0, charged: credits(4), createdAt: "", completedAt: "" };
     await store.complete(item.id, { ...ended, urls: ["https://a/1"] });
-    const saved = { file: `${item.name}.png`, bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
-    writeFileSync(join(jobFolder, saved.file), item.rowId.padStart(3, "0"));
+    const content = item.rowId.padStart(3, "0");
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const saved = { file: `${item.name}.png`, bytes: 3, sha256, mime: "image/png", check: "decoded" };
+    writeFileSync(join(jobFolder, saved.file), content);
     await index.add({
       ...indexFacts(item, await store.attempt(item.id)),
       ...saved,
@@ -53,7 +60,7 @@ async function archived(names: readonly number[]): Promise<{ folder: string; sta
   return { folder: jobFolder, start };
 }
 
-function rows(names: readonly number[]) {
+function rows(names: readonly (number | string)[]) {
   return names.map((name, row) => newItem(`${row}`, { position: row, name: `${name}` }));
 }
 
@@ -92,4 +99,81 @@ test.each([
   );
   expect(found).toEqual(new Map(names.map((name, row) => [name, row])));
   expect(asked).toBeLessThan(15 * files);
+});
+
+/** A disk that takes names for one which differ in capitals alone, as those of macOS and Windows do. */
+function withoutCase(disk: Disk): Disk {
+  const there = (path: string) => {
+    const alike = (name: string) => name.toLowerCase() === basename(path).toLowerCase();
+    const name = readdirSync(dirname(path)).find(alike);
+    return name === undefined ? path : join(dirname(path), name);
+  };
+  return {
+    ...disk,
+    link: (from, to, content) => disk.link(there(from), there(to), content),
+    unlink: (path) => disk.unlink(there(path)),
+    size: (path) => disk.size(there(path)),
+    read: (path, range) => disk.read(there(path), range),
+  };
+}
+
+describe.each([
+  ["heeds capitals", nodeDisk],
+  ["ignores capitals", withoutCase(nodeDisk)],
+])("names that differ in capitals alone, on a disk that %s", (_, disk) => {
+  const pictures = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".png"));
+  /** Arranges the files under these names, and returns the index. */
+  async function arranged(folder: string, start: () => Promise<Run>, names: readonly string[], on = disk) {
+    const run = await start();
+    await store.enroll(run.id, rows(names));
+    const open = () => JobIndex.open(on, folder);
+    await arrange({ store, disk: on, log: silentLog }, run, open);
+    return JobIndex.open(disk, folder);
+  }
+
+  test("are given like any other, and the index says so", async () => {
+    const { folder, start } = await archived(["c", "Vase", "jug"]);
+    const index = await arranged(folder, start, ["C", "vase", "jug"]);
+    expect(pictures(folder)).toEqual(["C.png", "jug.png", "vase.png"]);
+    expect(
+      index
+        .all()
+        .map(({ file }) => file)
+        .toSorted(),
+    ).toEqual(["C.png", "jug.png", "vase.png"]);
+    expect((await store.files("demo")).map(({ file }) => file).toSorted()).toEqual([
+      "C.png",
+      "jug.png",
+      "vase.png",
+    ]);
+  });
+
+  test("also where a file follows another in a ring", async () => {
+    const { folder, start } = await archived(["cup", "jug"]);
+    await arranged(folder, start, ["JUG", "Cup"]);
+    expect(pictures(folder)).toEqual(["Cup.png", "JUG.png"]);
+    expect(readFileSync(join(folder, "JUG.png"), "utf8")).toBe("000");
+  });
+
+  test("P13: wherever the process ends, the file is there, and the next run finishes it", async () => {
+    for (let end = 1, ended = true; ended; end++) {
+      const { folder, start } = await archived(["c"]);
+      let step = 0;
+      let isMoving = false;
+      ended = false;
+      const watched = watchedDisk(disk, (what) => {
+        isMoving ||= what === "link";
+        if (!isMoving || ++step < end) return;
+        ended = true;
+        throw systemError("EIO");
+      });
+      await arranged(folder, start, ["C"], watched);
+      const [line] = (await JobIndex.open(disk, folder)).all();
+      expect(await disk.size(join(folder, line?.file ?? "")), `after ${end} steps`).toBe(3);
+      await arranged(folder, start, ["C"]);
+      expect(pictures(folder), `after ${end} steps`).toEqual(["C.png"]);
+      await store.close();
+    }
+    expect.hasAssertions();
+  });
 });

@@ -187,7 +187,8 @@ export interface ChangedRow {
   rowId: string;
   key: string;
   oldKey: string;
-  fields: { field: string; from: string | null; to: string | null }[];
+  /** `file` is the local file whose content changed, where the cell itself did not. */
+  fields: { field: string; from: string | null; to: string | null; file?: string }[];
 }
 
 export interface VanishedItem {

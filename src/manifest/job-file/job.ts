@@ -12,6 +12,7 @@ import {
   type SourceStep,
   type Written,
 } from "../shape/source.js";
+import { isTemplate } from "../templates/template.js";
 
 /** Fields that may be at the top of a job instead of in its defaults. */
 const topFields = ["id", "prompt", "output", "repeat"] as const;
@@ -46,7 +47,7 @@ export function jobOf(document: Document, top: Fields): { job: SourceJob; proble
       steps,
       approve: isTrue(top["approve"]),
       ...whenOf(document, top["when"], ["when"]),
-      tables: tablesOf(top["tables"]),
+      tables: tablesOf(document, top["tables"], problems),
     },
     problems,
   };
@@ -100,16 +101,28 @@ function whenOf(
   return { when: { text: typeof plain === "string" ? plain : "", mark: { ...document.markAt(path), file } } };
 }
 
-function tablesOf(plain: Plain | undefined): SourceJob["tables"] {
+/** The values of tables are texts: a template that looks one up is not rendered again. */
+function tablesOf(document: Document, plain: Plain | undefined, problems: Problem[]): SourceJob["tables"] {
   if (!isObject(plain)) return {};
-  const texts = (table: Plain) =>
+  const texts = (name: string, table: Plain) =>
     Object.fromEntries(
-      Object.entries(isObject(table) ? table : {}).map(([key, value]) => [
-        key,
-        typeof value === "string" ? value : "",
-      ]),
+      Object.entries(isObject(table) ? table : {}).map(([key, value]) => {
+        const text = typeof value === "string" ? value : "";
+        if (isTemplate(text)) problems.push(templateInTable(document, name, key, text));
+        return [key, text];
+      }),
     );
-  return Object.fromEntries(Object.entries(plain).map(([name, table]) => [name, texts(table)]));
+  return Object.fromEntries(Object.entries(plain).map(([name, table]) => [name, texts(name, table)]));
+}
+
+function templateInTable(document: Document, name: string, key: string, got: string): Problem {
+  const mark = document.markAt(["tables", name, key]);
+  return {
+    place: { file: document.file, row: null, column: `tables.${name}.${key}`, ...mark },
+    message: "the value of a table is a template, and would be used as it is written",
+    expected: "a text without {{ and {%; put the template around the lookup",
+    got,
+  };
 }
 
 function isTrue(plain: Plain | undefined): boolean {

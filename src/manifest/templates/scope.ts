@@ -132,8 +132,9 @@ export class Scope implements Values {
   empty(name: string): void {
     const { names, vars, onEmpty } = this.shared;
     const column = names.aliases.get(name) ?? name;
-    const { axes, written } = this.named;
-    if ([axes, vars, written].some((cells) => Object.hasOwn(cells, column))) return;
+    const { axes, cells, written } = this.named;
+    // A cell that is a template may come out empty; where a column that it names is why, that column is noted.
+    if ([axes, vars, written].some((given) => Object.hasOwn(given, column)) || cells[column]) return;
     onEmpty?.(column);
   }
 

@@ -1,4 +1,15 @@
-import { filters as builtIn, type FilterImplOptions, Liquid, type Template as Parsed } from "liquidjs";
+import {
+  filters as builtIn,
+  CaseTag,
+  defaultOperators,
+  EchoTag,
+  type FilterImplOptions,
+  Liquid,
+  Output,
+  type Template as Parsed,
+  toValueSync,
+  type Value,
+} from "liquidjs";
 import type { LiquidOptions } from "liquidjs/dist/liquid-options.js";
 import { nearest } from "../../text/nearest.js";
 import { meansNo } from "../shape/repairs.js";
@@ -129,9 +140,8 @@ export const filterNames: readonly string[] = [
 type Tables = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 interface Surroundings {
-  /** Collects the columns that are named by values, and those of them that have no value. */
+  /** Collects the columns that are named by values. */
   used: Set<string>;
-  emptied: Set<string>;
   tables: Tables;
 }
 
@@ -244,16 +254,25 @@ function isoFrom(text: string, order: string): string {
     });
   const numbers = /^(\d{1,4})[^\d]+(\d{1,2})[^\d]+(\d{1,4})$/.exec(text)?.slice(1) ?? [];
   const of = (part: "d" | "m" | "y") => numbers[parts.indexOf(part)] ?? "";
-  return `${of("y").padStart(4, "0")}-${of("m").padStart(2, "0")}-${of("d").padStart(2, "0")}`;
+  return `${fullYear(of("y"), text)}-${of("m").padStart(2, "0")}-${of("d").padStart(2, "0")}`;
+}
+
+/** Two digits are read as strptime reads them: 68 is 2068, and 69 is 1969. */
+function fullYear(year: string, date: string): string {
+  if (year.length === 1 || year.length === 3)
+    throw new TemplateFault({
+      message: "the date filter needs a valid date",
+      expected: "a year of two or four digits",
+      got: date,
+    });
+  return year.length === 2 ? `${Number(year) < 69 ? "20" : "19"}${year}` : year;
 }
 
 /** The value of the column or variable whose name is itself made of values. */
-function columnFilter({ used, emptied }: Surroundings) {
+function columnFilter({ used }: Surroundings) {
   return function (this: { context: { getSync(path: string[]): unknown } }, name: unknown): unknown {
     used.add(textOf(name));
-    const value = this.context.getSync([textOf(name)]);
-    if (textOf(value) === "") emptied.add(textOf(name));
-    return value;
+    return this.context.getSync([textOf(name)]);
   };
 }
 
@@ -312,7 +331,7 @@ export interface Values {
   value(name: string): string | number | null;
   /** Names are the keys below `params`. */
   param: Pick<Values, "raw" | "value">;
-  /** Told of a name that stands in the text as it is, and has no value. */
+  /** Told of a name that the template puts out, and that has no value. */
   empty(name: string): void;
 }
 
@@ -332,15 +351,15 @@ export class Templates {
   readonly used = new Set<string>();
   private readonly engine: Liquid;
   private readonly kept = new Map<string, Template | TemplateProblem>();
-  /** Names that were read in the rendering at hand, and had no value. */
-  private readonly emptied = new Set<string>();
+  /** Whether values are being read for what the template at hand puts out. */
+  private isPuttingOut = false;
 
   constructor(
     private readonly names: Names,
     tables: Tables = {},
   ) {
-    this.engine = boundedLiquid({ timezoneOffset: 0, locale: "en-US", fs: noFiles });
-    useFilters(this.engine, { used: this.used, emptied: this.emptied, tables });
+    this.engine = boundedLiquid({ timezoneOffset: 0, locale: "en-US", fs: noFiles, operators });
+    useFilters(this.engine, { used: this.used, tables });
   }
 
   /** The template, or its fault: a syntax error or an unknown name, which is wrong for every row. */
@@ -394,45 +413,67 @@ export class Templates {
     const names = new Set(said);
     const others = any ? [...this.names.early].filter((name) => !names.has(name)) : [];
     const tested = testedNames(liquid).filter((name) => said.includes(name.split(".")[0] ?? ""));
-    const bare = new Set(bareNames(liquid));
+    this.watch(parsed);
     return (values) => {
-      this.emptied.clear();
+      const emptied = new Set<string>();
+      // A value may be a template, which is rendered while this one reads it.
+      const { isPuttingOut } = this;
+      this.isPuttingOut = false;
       try {
         for (const name of tested) refuseNo(name, values);
-        const text = String(this.engine.renderSync(parsed, this.scopeOf(values, { names, others, bare })));
-        for (const name of this.emptied) values.empty(name);
+        const scope = this.scopeOf(values, [...names, ...others], emptied);
+        const text = String(this.engine.renderSync(parsed, scope));
+        for (const name of emptied) values.empty(name);
         return text;
       } catch (error) {
         const inner = innermost(error);
         if (inner instanceof LateName || inner instanceof TemplateFault) throw inner;
         throw new TemplateFault(this.faultOf(inner));
+      } finally {
+        this.isPuttingOut = isPuttingOut;
       }
     };
   }
 
-  /**
-   * Other names are read only if the template turns out to need them: their cells may have no value. A bare name is
-   * empty only where it is read: a branch that is not taken uses nothing.
-   */
-  private scopeOf(
-    values: Values,
-    { names, others, bare }: Record<"names" | "bare", ReadonlySet<string>> & { others: readonly string[] },
-  ): Record<string, unknown> {
+  /** Lets a template say when it puts a value out: an empty one is worth a note there, not where it is only asked for. */
+  private watch(parsed: readonly Parsed[]): void {
+    for (const each of parsed) {
+      if (each instanceof CaseTag) evaluateAsText(each as unknown as { value: Value });
+      if (each instanceof Output || each instanceof EchoTag) this.watchOutput(each as { value?: Value });
+      const { children }: Parsed = each;
+      if (children) this.watch(toValueSync(children.call(each, false, true)) as Parsed[]);
+    }
+  }
+
+  private watchOutput({ value }: { value?: Value }): void {
+    if (value === undefined || value.filters.some(({ name }) => name === "default")) return;
+    const evaluated = value.value.bind(value);
+    const set = (isPuttingOut: boolean) => {
+      this.isPuttingOut = isPuttingOut;
+    };
+    value.value = function* (context, lenient) {
+      set(true);
+      try {
+        return yield evaluated(context, lenient);
+      } finally {
+        set(false);
+      }
+    };
+  }
+
+  /** Values are read only if the template turns out to need them: their cells may have been lost. */
+  private scopeOf(values: Values, names: readonly string[], emptied: Set<string>): Record<string, unknown> {
     const scope: Record<string, unknown> = Object.create(null);
     const read = (name: string) => {
       const value = values.value(name);
-      if ((value ?? "") === "") this.emptied.add(name);
+      if (this.isPuttingOut && (value ?? "") === "") emptied.add(name);
       return value;
     };
-    for (const name of others)
-      Object.defineProperty(scope, name, { get: () => values.value(name), enumerable: true });
     for (const name of names) {
-      if (name !== "params" && bare.has(name))
-        Object.defineProperty(scope, name, { get: () => read(name), enumerable: true });
-      else if (name !== "params") put(scope, name, values);
+      if (name !== "params") put(scope, name, () => read(name));
       else {
         const params: Record<string, unknown> = Object.create(null);
-        for (const key of this.names.params) put(params, key, values.param);
+        for (const key of this.names.params) put(params, key, () => values.param.value(key));
         scope[name] = params;
       }
     }
@@ -459,6 +500,30 @@ export class Templates {
   }
 }
 
+/** An empty cell has no value, and equals an empty text all the same. */
+const operators = {
+  ...defaultOperators,
+  "==": isEqual,
+  "!=": function* (one: unknown, other: unknown) {
+    return !(yield* isEqual(one, other));
+  },
+};
+
+const sameValue = defaultOperators["=="] as (one: unknown, other: unknown) => unknown;
+
+function* isEqual(one: unknown, other: unknown): Generator<unknown, boolean, boolean> {
+  if (yield sameValue(one, other)) return true;
+  return one === null || other === null ? yield sameValue(one ?? "", other ?? "") : false;
+}
+
+/** The same for what `case` compares, which does not use the operators. */
+function evaluateAsText({ value }: { value: Value }): void {
+  const evaluated = value.value.bind(value);
+  value.value = function* (context, lenient) {
+    return (yield evaluated(context, lenient)) ?? "";
+  };
+}
+
 /** The names of values that a condition does not compare with anything, such as `sale` in `{% if sale and season %}`. */
 function testedNames(text: string): string[] {
   const conditions = [...text.matchAll(/\{%-?\s*(?:if|elsif|unless)\s(.*?)-?%\}/gs)];
@@ -466,13 +531,6 @@ function testedNames(text: string): string[] {
     .flatMap(([, condition = ""]) => condition.split(/\s+(?:and|or)\s+/))
     .map((part) => part.trim().replace(/^not\s+/, ""))
     .filter((part) => /^(?:\w+|params\.[\w-]+)$/.test(part));
-}
-
-/** The names that stand in a text as they are, and are in no condition, so that nothing is made of an empty value. */
-function bareNames(text: string): string[] {
-  const tags = [...text.matchAll(/\{%.*?%\}/gs)].map(([tag]) => tag).join(" ");
-  const names = [...text.matchAll(/\{\{-?\s*(\w+)\s*-?\}\}/g)].map(([, name = ""]) => name);
-  return [...new Set(names)].filter((name) => !new RegExp(`\\b${name}\\b`).test(tags));
 }
 
 /** Only an empty text is not true for Liquid, so a condition on a cell with FALSE or `no` would do the opposite of it. */
@@ -501,11 +559,8 @@ function curvedQuotes(text: string): TemplateProblem | null {
 
 type Segments = readonly (readonly unknown[])[];
 
-/** Renders a value that is a template only when the engine requests it. */
-function put(scope: Record<string, unknown>, name: string, values: Pick<Values, "raw" | "value">): void {
-  const raw = values.raw(name);
-  if (typeof raw !== "string" || !isTemplate(raw)) scope[name] = raw;
-  else Object.defineProperty(scope, name, { get: () => values.value(name), enumerable: true });
+function put(scope: Record<string, unknown>, name: string, get: () => unknown): void {
+  Object.defineProperty(scope, name, { get, enumerable: true });
 }
 
 /**

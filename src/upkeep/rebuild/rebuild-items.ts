@@ -13,6 +13,7 @@ import {
   JobIndex,
   withoutExtension,
 } from "../../archive/index-file.js";
+import { isSuperseded } from "../../archive/move.js";
 import { asCredits, credits } from "../../core/money.js";
 import type { NewItem } from "../../core/ports/store.js";
 import {
@@ -136,8 +137,7 @@ const sound = z.looseObject({
 });
 
 function soundLine(written: IndexLine): IndexLine {
-  const line = { ...written, ...sound.parse(written) } as IndexLine;
-  return line.item === "" ? { ...line, item: withoutExtension(line.file) } : line;
+  return { ...written, ...sound.parse(written) } as IndexLine;
 }
 
 /** Null when the file is missing or has another size. A damaged line may have a name that no file can have. */
@@ -275,7 +275,10 @@ function foundIn(
   const decided = decisions.get(decidedName(job, key)) ?? nothingDecided;
   const intent = [...attempts.values()].findLast((attempt) => attempt.intent)?.intent ?? null;
   const [line] = outputs;
-  if (intent) return { job, item: fromIntent(intent, position), intent, attempts, outputs, made, decided };
+  if (intent) {
+    const item = { ...fromIntent(intent, position), ...namesSince(intent, outputs) };
+    return { job, item, intent, attempts, outputs, made, decided };
+  }
   return line ? { job, item: fromLine(line, position), intent, attempts, outputs, made, decided } : null;
 }
 
@@ -306,8 +309,23 @@ function fromIntent(intent: IntentLine, position: number): NewItem {
   };
 }
 
+/** The names that a row and its file were given after the request, as the index has them. */
+function namesSince(intent: IntentLine, outputs: readonly ArchivedLine[]): Partial<NewItem> {
+  const [line] = outputs;
+  if (line === undefined || isSuperseded(line.file)) return {};
+  const stem = withoutExtension(line.file);
+  const end = outputs.length > 1 ? `-${line.output}` : "";
+  const before = safeName(intent.name);
+  // A number may follow where a name was taken.
+  const isAsBefore = stem.startsWith(before) && /^(?:-\d+)*$/.test(stem.slice(before.length));
+  return {
+    ...(line.item === "" ? {} : { rowId: line.item }),
+    ...(isAsBefore ? {} : { name: stem.endsWith(end) ? stem.slice(0, stem.length - end.length) : stem }),
+  };
+}
+
 function fromLine(line: ArchivedLine, position: number): NewItem {
-  const { key, item: rowId, model, prompt, params } = line;
+  const { key, model, prompt, params } = line;
   return {
     key,
     edition: line.edition ?? "",
@@ -317,7 +335,7 @@ function fromLine(line: ArchivedLine, position: number): NewItem {
     priority: 0,
     rowNumber: 0,
     cells: [],
-    rowId,
+    rowId: line.item || withoutExtension(line.file),
     model,
     prompt,
     params,

@@ -114,6 +114,25 @@ test.each([
   expect(problems).toMatchObject([{ message: `the ${filter} filter needs a valid number`, got }]);
 });
 
+test.each([
+  ["02/11/26", "dd/mm/yyyy", "2026-11-02"],
+  ["11/02/68", "mm/dd/yyyy", "2068-11-02"],
+  ["69-11-2", "yyyy/mm/dd", "1969-11-02"],
+  ["1.1.00", "dd/mm/yyyy", "2000-01-01"],
+  ["1.1.0026", "dd/mm/yyyy", "0026-01-01"],
+])("a year of two digits lies between 1969 and 2068: %s as %s is %s", async (due, order, day) => {
+  expect(await prompt(`{{ due | date: "%Y-%m-%d", "${order}" }}`, { due })).toBe(day);
+});
+
+test.each([
+  ["02/11/026", "dd/mm/yyyy"],
+  ["2/11/6", "mm/dd/yyyy"],
+  ["126-11-02", "yyyy/mm/dd"],
+])("a year of one or three digits is a problem: %s as %s", async (due, order) => {
+  const { problems } = await sheet(`id,prompt,due\na,"{{ due | date: '%Y', '${order}' }}",${due}\n`);
+  expect(problems).toMatchObject([{ expected: "a year of two or four digits", got: due }]);
+});
+
 test("a fault in the text of a cell that a template names is a problem of that cell", async () => {
   const { problems } = await sheet("id,prompt,product\na,A {{ product }},50% {% off %}\n");
   expect(problems).toMatchObject([
@@ -126,6 +145,21 @@ test("an empty cell is empty, also in a column with the name of a built-in varia
     "prompt,row,index\nseat {{ row }}-{{ index }},A,4\nseat {{ row }}-{{ index }},,\n",
   );
   expect(rows.map(({ prompt }) => prompt)).toEqual(["seat A-4", "seat -"]);
+});
+
+test.each([
+  '{% if note == "" %}none{% endif %}',
+  '{% if note != "" %}some{% else %}none{% endif %}',
+  '{% if "" == note and note == empty and note == blank and note == nil %}none{% endif %}',
+  '{% unless note_{{lang}} != "" %}none{% endunless %}',
+  '{% case note %}{% when "" %}none{% else %}some{% endcase %}',
+  '{% if note == "x" or id == "" %}some{% else %}none{% endif %}',
+])("an empty cell of a sheet equals an empty text: %s", async (template) => {
+  const { rows, problems } = await sheet(
+    `id,prompt,note,note_en,lang\na,"${template.replaceAll('"', '""')}",,,en\n`,
+  );
+  expect(problems).toEqual([]);
+  expect(rows[0]?.prompt).toBe("none");
 });
 
 test("in a step, a param is the one that is sent, and the prompt is the row's", async () => {
@@ -322,6 +356,17 @@ describe("a look-up table", () => {
   test("gives what it has for a value", async () => {
     const { rows } = await readManifest(await job('{{ speaker | lookup: "voice" }}'));
     expect(rows.map(({ prompt: made }) => made)).toEqual(["kal"]);
+  });
+
+  test("has texts, not templates", async () => {
+    const path = await fileWith(
+      "job.json",
+      '{"rows": [{"id": "a"}], "prompt": "x",\n"tables": {"voice": {"anna": "{{ id }}", "ben": "{% raw %}"}}}',
+    );
+    expect((await readManifest(path)).problems).toMatchObject([
+      { place: { column: "tables.voice.anna", line: 2 }, got: "{{ id }}" },
+      { place: { column: "tables.voice.ben", line: 2 }, got: "{% raw %}" },
+    ]);
   });
 
   test.each([

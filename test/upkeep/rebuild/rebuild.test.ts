@@ -97,14 +97,22 @@ function archive(
     content = id,
     job = "demo",
     credits = 4.5,
-  }: { file?: string; output?: number; content?: string; job?: string; credits?: number | null } = {},
+    item = id,
+  }: {
+    item?: string;
+    file?: string;
+    output?: number;
+    content?: string;
+    job?: string;
+    credits?: number | null;
+  } = {},
 ): void {
   const folder = join(workspace.outFolder, job);
   mkdirSync(dirname(join(folder, file)), { recursive: true });
   writeFileSync(join(folder, file), content);
   const sha256 = createHash("sha256").update(content).digest("hex");
   const line = {
-    item: id,
+    item,
     key: `k1:${id}`,
     task,
     external_task: null,
@@ -551,6 +559,29 @@ describe("P4: with the archive", () => {
       charged: credits(4.5),
       pending: credits(13.5),
     });
+  });
+
+  test("items have the names that their files were given since", async () => {
+    const shown = async () =>
+      (await itemsNow()).map(({ key, rowId, name }) => [key.slice("k1:".length), rowId, name]);
+    for (const id of ["c", "d", "e", "f", "g", "h"]) accepted(id);
+    archive("c", "task-c-1", { item: "C", file: "C.png" });
+    archive("d", "task-d-1", { item: "dish", file: "shelf/dish-1.png" });
+    archive("d", "task-d-1", { item: "dish", file: "shelf/dish-2.png", output: 2 });
+    // A name that was taken, an earlier version, the outputs of a task, and what the index does not say.
+    archive("e", "task-e-1", { file: "e-2.png" });
+    archive("f", "task-f-1", { file: "_superseded/f.png" });
+    for (const output of [1, 2]) archive("g", "task-g-1", { file: `g-${output}.png`, output });
+    archive("h", "task-h-1", { item: "", file: "jar.png" });
+    await rebuild();
+    expect(await shown()).toEqual([
+      ["c", "C", "C"],
+      ["d", "dish", "shelf/dish"],
+      ["e", "e", "e"],
+      ["f", "f", "f"],
+      ["g", "g", "g"],
+      ["h", "h", "jar"],
+    ]);
   });
 
   test("items whose files are in several folders get one run for each folder", async () => {
