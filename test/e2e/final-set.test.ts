@@ -173,3 +173,34 @@ test("a catalogue has one line for each row", async () => {
   const sheet = await run(where, ["export", "--per-row", "--columns", "id,file=image"]);
   expect(sheet.stdout).toBe("\uFEFFid,image_1,image_2\r\ncup,cup-front.png,cup-back.png\r\n");
 });
+
+/** The first view of A1 is left out, and that of A3 fails. */
+const views = `
+name: views
+rows:
+  - { sku: A1, note: x }
+  - { sku: A2, lead: "yes" }
+  - { sku: A3, lead: "yes", scene: no such thing }
+id: "{{ sku }}"
+defaults: { model: plain-image }
+matrix: { view: [{ value: front, when: "{{ lead }}" }, side] }
+prompt: the {{ view }} of {{ sku }}{% if view == "front" %} {{ scene }}{% endif %}
+`;
+
+test("in a catalogue a number stands for the same view in every row, and what differs in a row is numbered", async () => {
+  const [where, service] = await place({ "views.yaml": views });
+  const no = { status: 400, json: { error: { code: "VALIDATION_ERROR", message: "not with us" } } };
+  service.script(({ what, body }) =>
+    what === "POST generate" && body.includes("no such thing") ? no : "serve",
+  );
+  await run(where, ["run", "views.yaml", "--yes"], service);
+  const words = "export --final --per-row --columns sku,note,view,state,file=image";
+  const sheet = await run(where, words.split(" "));
+  expect(sheet.code).toBe(5);
+  expect(sheet.stdout.replace("\uFEFF", "").trimEnd().split("\r\n")).toEqual([
+    "sku,note,view_1,view_2,state_1,state_2,image_1,image_2",
+    "A1,x,,side,,archived,,A1-side.png",
+    "A2,,front,side,archived,archived,A2-front.png,A2-side.png",
+    "A3,,front,side,failed,archived,,A3-side.png",
+  ]);
+});

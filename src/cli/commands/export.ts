@@ -27,9 +27,9 @@ import {
   mappedLines,
   measuredColumns,
   ownNames,
-  sheetOfRows,
 } from "../../upkeep/archive/filled-sheet.js";
 import { pack } from "../../upkeep/archive/pack.js";
+import { sheetOfRows } from "../../upkeep/archive/sheet-of-rows.js";
 import type { MissingRow } from "../../upkeep/archive/sheet-rows.js";
 import { writeWhole } from "../../whole-file.js";
 import { namingFile } from "../settings/file-trouble.js";

@@ -257,12 +257,12 @@ interface Telling {
 
 async function lineOf(
   run: Run,
-  { number, cells, made, problem, without }: RowOfItem,
+  { number, cells, copy, made, problem, without }: RowOfItem,
   telling: Telling,
 ): Promise<FilledLine> {
   const item = made && (await filledItem(run, made, telling));
-  if (without === undefined || item === null) return { number, cells, item, reason: problem };
-  return { number, cells, item: { ...item, reason: without.reason }, reason: null };
+  if (without === undefined || item === null) return { number, cells, copy, item, reason: problem };
+  return { number, cells, copy, item: { ...item, reason: without.reason }, reason: null };
 }
 
 async function filledItem(

@@ -48,6 +48,8 @@ export interface FilledLine {
   item: FilledItem | null;
   /** Why there is no item. */
   reason: string | null;
+  /** Which copy of its row's combination it is, from 1; null where no sheet was kept, which alone says it. */
+  copy: number | null;
 }
 
 /** A table, for any output format. */
@@ -197,54 +199,6 @@ export function chosenSheet(chosen: readonly ChosenColumn[], lines: Lines<Filled
     columns: chosen.map(({ name }) => name),
     lines: mappedLines(lines, (line) => chosen.map(({ cell }) => cell(line))),
   };
-}
-
-/**
- * One line for each row, whose files stand side by side: `file_1`, `file_2` and so on, as many as the row with the most files
- * has. What is true of the row stands once.
- */
-export async function sheetOfRows(
-  chosen: readonly ChosenColumn[],
-  lines: Lines<FilledLine>,
-): Promise<FilledSheet> {
-  const rows = linesOf(() => rowsOf(lines));
-  let most = 1;
-  for await (const row of rows) most = Math.max(most, row.length);
-  const places = Array.from({ length: most }, (_, index) => index);
-  return {
-    columns: chosen.flatMap(({ name, ofItem }) =>
-      ofItem ? places.map((at) => `${name}_${at + 1}`) : [name],
-    ),
-    lines: mappedLines(rows, (row) =>
-      chosen.flatMap(({ cell, ofItem }) => {
-        const at = (index: number) => row[index];
-        const values = (ofItem ? places : [0]).map(at);
-        return values.map((line) => (line === undefined ? null : cell(line)));
-      }),
-    ),
-  };
-}
-
-/** The lines of each row, one for each file; at least one. */
-async function* rowsOf(lines: Lines<FilledLine>): AsyncGenerator<FilledLine[]> {
-  let row: FilledLine[] = [];
-  for await (const line of lines) {
-    if (row.length > 0 && row[0]?.number !== line.number) {
-      yield withFiles(row);
-      row = [];
-    }
-    const { item } = line;
-    const files = item?.files ?? [];
-    if (item === null || files.length < 2) row.push(line);
-    else row.push(...files.map((file) => ({ ...line, item: { ...item, files: [file] } })));
-  }
-  if (row.length > 0) yield withFiles(row);
-}
-
-/** What has no file takes no place, unless nothing of the row has one. */
-function withFiles(row: FilledLine[]): FilledLine[] {
-  const whole = row.filter(({ item }) => (item?.files.length ?? 0) > 0);
-  return whole.length > 0 ? whole : row.slice(0, 1);
 }
 
 /** Our columns, named so that none collides with a column of the sheet. */

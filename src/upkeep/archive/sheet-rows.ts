@@ -49,8 +49,16 @@ export async function finalNames(rows: Lines<RowOfItem>): Promise<Map<number, Re
 }
 
 /** The sheet of a run as it was kept, or as its items describe it. */
-async function rowsSheet(store: Store, run: Run): Promise<KeptSheet> {
-  return (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
+async function rowsSheet(store: Store, run: Run): Promise<ReadSheet> {
+  const kept = await sheetOf(store, run);
+  return kept === null
+    ? { ...(await sheetFrom(store, run)), isKept: false }
+    : { columns: kept.columns, pages: () => kept.pages(), isKept: true };
+}
+
+interface ReadSheet extends KeptSheet {
+  /** Whether it is the sheet as it was read: one that is made from its items does not say how their rows were combined. */
+  isKept: boolean;
 }
 
 /** How many items are read at a time. */
@@ -97,6 +105,8 @@ interface RowOfTakes {
   cells: SheetRow["cells"];
   takes: readonly MadeItem[];
   problem: string | null;
+  /** Which copy of its row's combination the item is, from 1; null where no sheet was kept. */
+  copy: number | null;
 }
 
 export interface RowOfItem extends Omit<RowOfTakes, "takes"> {
@@ -110,7 +120,7 @@ export interface RowOfItem extends Omit<RowOfTakes, "takes"> {
 async function* rowsOf(
   store: Store,
   { jobId, edition }: Run,
-  sheet: KeptSheet,
+  sheet: ReadSheet,
   variantsMax: number,
 ): AsyncGenerator<RowOfTakes> {
   for await (const page of sheet.pages()) {
@@ -119,6 +129,7 @@ async function* rowsOf(
       (row.keys.length === 0 ? [null] : row.keys).map((key, index) => ({
         row,
         keys: key === null ? [] : withVariants(key, variantsMax),
+        copy: sheet.isKept ? index + 1 : null,
         isLast: index >= row.keys.length - 1,
       })),
     );
@@ -130,13 +141,13 @@ async function* rowsOf(
         now.flatMap(({ keys }) => keys),
       );
       const known = byKey(all.filter(({ item }) => item.edition === edition));
-      for (const { row, keys, isLast } of now) {
+      for (const { row, keys, copy, isLast } of now) {
         const { number, cells, problem } = row;
         const takes = keys.flatMap((key) => known.get(key) ?? []);
-        if (takes.length > 0) yield { number, cells, takes, problem: null };
+        if (takes.length > 0) yield { number, cells, takes, problem: null, copy };
         isMade ||= takes.length > 0;
         if (!isLast) continue;
-        if (!isMade) yield { number, cells, takes, problem };
+        if (!isMade) yield { number, cells, takes, problem, copy: sheet.isKept ? 1 : null };
         isMade = false;
       }
     }
