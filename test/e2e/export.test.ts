@@ -110,6 +110,31 @@ describe.concurrent("bulkgen export", () => {
     expect(await exported(place, "--columns", "id,file")).toContain("id,file");
   });
 
+  test(
+    "two columns of one name are refused, whatever the format; ours has a prefix beside the sheet's",
+    slow,
+    async () => {
+      const place = newPlace();
+      place.write("own.csv", `id,model,prompt,width,image_1\na,${cheapModel},x,wide,old.png`);
+      await run(place, ["run", "own.csv", "--sandbox", "--yes"]);
+      const own = await exported(place, "--format", "json", "--columns", "width,bulkgen_width");
+      expect(JSON.parse(own)).toEqual([{ width: "wide", bulkgen_width: expect.any(Number) }]);
+      for (const [words, said] of [
+        [["--columns", "id=a,file=a"], '"id=a" and "file=a" would both be the column "a".'],
+        [["--columns", "file,file"], '"file" and "file" would both be the column "file".'],
+        [
+          ["--per-row", "--columns", "image_1,file=image"],
+          '"image_1" and "file=image" would both be the column "image_1". Give one of them another name, such as file=NAME. Nothing was written.',
+        ],
+      ] as const)
+        for (const format of ["csv", "xlsx", "json", "jsonl"]) {
+          const end = await run(place, ["export", "--sandbox", "--to", `x.${format}`, ...words]);
+          expect(end).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(said) });
+          expect(place.files()).not.toContain(`here/x.${format}`);
+        }
+    },
+  );
+
   test("a workbook comes back as a workbook, with its numbers, percentages and dates", slow, async () => {
     const place = newPlace();
     const { default: writeWorkbook } = await import("write-excel-file/node");

@@ -146,11 +146,11 @@ async function sheetFrom(
 /** `column`, or `column=name`. A column of the sheet may have such a name itself. */
 function chosenColumn(written: string, columns: Export["columns"], { headers }: SheetForm): ChosenColumn {
   const whole = columnNamed(written, columns, headers);
-  if (whole) return { name: whole.column, ...whole };
+  if (whole) return { name: whole.column, written, ...whole };
   const at = written.lastIndexOf("=");
   const [wanted, name] = at < 0 ? [written] : [written.slice(0, at).trim(), written.slice(at + 1).trim()];
   const found = at < 0 ? undefined : columnNamed(wanted, columns, headers);
-  if (found && name) return { ...found, name };
+  if (found && name) return { ...found, name, written };
   const all = columnNames(columns);
   const near = nearest(wanted, all);
   const hint = near === undefined ? `It has: ${all.join(", ")}.` : `Did you mean ${near}?`;

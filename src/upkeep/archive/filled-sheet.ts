@@ -1,5 +1,6 @@
 import { mediaFields } from "../../api/inputs.js";
 import type { Measures } from "../../archive/check/content.js";
+import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, toNumber } from "../../core/money.js";
 import { type Approval, filledColumns, type Item, type Sheet } from "../../core/ports/store.js";
@@ -158,6 +159,8 @@ function sent(column: string): CellOf | null {
 export interface ChosenColumn {
   /** What it is called in the export. */
   name: string;
+  /** How a person asks for it, such as `file=image`. */
+  written: string;
   cell: CellOf;
   /** Whether each item has its own value: the others are the same for all items of a row. */
   ofItem: boolean;
@@ -171,7 +174,7 @@ export function columnNamed(
   wanted: string,
   columns: Sheet["columns"],
   headers: ReadonlyMap<string, string>,
-): (Omit<ChosenColumn, "name"> & { column: string }) | undefined {
+): (Pick<ChosenColumn, "cell" | "ofItem"> & { column: string }) | undefined {
   const is = (other: string) => foldedName(other) === foldedName(wanted);
   const own = ownNames(columns);
   const result = own.findIndex(is);
@@ -185,7 +188,9 @@ export function columnNamed(
   if (ofSheet !== undefined)
     return { column: ofSheet, cell: ({ cells }) => cells[ofSheet] ?? null, ofItem: false };
   const name = Object.keys(madeCells).find((each) => is(each) || is(prefixedName(each)));
-  return name === undefined ? undefined : { column: name, cell: madeCells[name] as CellOf, ofItem: true };
+  if (name === undefined) return undefined;
+  const isTaken = columns.some((column) => foldedName(column) === name);
+  return { column: isTaken ? prefixedName(name) : name, cell: madeCells[name] as CellOf, ofItem: true };
 }
 
 /** Every name that `columnNamed` knows besides params. */
@@ -193,10 +198,28 @@ export function columnNames(columns: Sheet["columns"]): string[] {
   return [...new Set([...columns, ...ownNames(columns), "model", "prompt", ...Object.keys(madeCells)])];
 }
 
+/**
+ * The names of columns of an export. Throws EarlyExit if two have the same: a program that reads the export would lose one of
+ * them.
+ */
+export function distinctNames(columns: readonly Pick<ChosenColumn, "name" | "written">[]): string[] {
+  const known = new Map<string, string>();
+  for (const { name, written } of columns) {
+    const other = known.get(name);
+    if (other === undefined) known.set(name, written);
+    else
+      throw new EarlyExit(
+        "usage",
+        `--columns: "${other}" and "${written}" would both be the column "${name}". Give one of them another name, such as ${written.replace(/=[^=]*$/, "")}=NAME. Nothing was written.`,
+      );
+  }
+  return [...known.keys()];
+}
+
 /** The chosen columns alone. */
 export function chosenSheet(chosen: readonly ChosenColumn[], lines: Lines<FilledLine>): FilledSheet {
   return {
-    columns: chosen.map(({ name }) => name),
+    columns: distinctNames(chosen),
     lines: mappedLines(lines, (line) => chosen.map(({ cell }) => cell(line))),
   };
 }

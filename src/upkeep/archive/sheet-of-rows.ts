@@ -1,5 +1,6 @@
 import {
   type ChosenColumn,
+  distinctNames,
   type FilledLine,
   type FilledSheet,
   type Lines,
@@ -20,8 +21,13 @@ export async function sheetOfRows(
   const places = await placesOf(rows, axes);
   const isNumbered = (column: ChosenColumn) => column.ofItem || numbered.has(column);
   return {
-    columns: chosen.flatMap((column) =>
-      isNumbered(column) ? places.map((_, at) => `${column.name}_${at + 1}`) : [column.name],
+    columns: distinctNames(
+      chosen.flatMap((column) => {
+        const { name, written } = column;
+        return isNumbered(column)
+          ? places.map((_, at) => ({ name: `${name}_${at + 1}`, written }))
+          : [{ name, written }];
+      }),
     ),
     lines: mappedLines(rows, (row) => {
       const placed = new Map(placedIn(row, axes));

@@ -107,7 +107,7 @@ describe("chosen columns", () => {
     names.map((name) => {
       const found = columnNamed(name, columns, new Map());
       if (found === undefined) throw new Error(`there is no column ${name}`);
-      return { ...found, name };
+      return { ...found, name, written: name };
     });
 
   test("say what was sent, and what the files are", async () => {
@@ -178,7 +178,7 @@ describe("chosen columns", () => {
     const fromSheet = names.map((name) => {
       const found = columnNamed(name, ["id", "view"], new Map());
       if (found === undefined) throw new Error(`there is no column ${name}`);
-      return { ...found, name };
+      return { ...found, name, written: name };
     });
     const { columns: written, lines: rows } = await read(await sheetOfRows(fromSheet, all));
     const five = (name: string) => [1, 2, 3, 4, 5].map((number) => `${name}_${number}`);
