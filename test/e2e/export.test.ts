@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
@@ -327,5 +327,70 @@ test("a sheet that does not fit into a workbook is refused by name, and a ZIP of
   expect(zip).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("; use csv. all.zip was not written."),
+  });
+});
+
+test("what was paid for, what bulkgen knows and what a job is made from is never replaced, not even with --force", async () => {
+  const place = newPlace();
+  place.write("rows.csv", "id,prompt,look\na,@texts/a.txt,x\nb,,y");
+  place.write("texts/a.txt", "a cup");
+  place.write("texts/x.md", "in {{ look }}");
+  const job = `rows: rows.csv\ndefaults: { model: ${cheapModel}, prompt: "@texts/{{ look }}.md" }\n`;
+  place.write("job.yaml", job);
+  place.write("texts/y.md", "a bowl");
+  place.write("rows.json", "[]");
+  const made = await run(place, ["run", "job.yaml", "--sandbox", "--yes", "--sidecars"]);
+  expect(made.code, made.stderr).toBe(0);
+  await run(place, ["gallery", "--sandbox"]);
+  const archive = "sandbox-outputs/job";
+  const before = new Map(place.files().map((name) => [name, readFileSync(join(place.root, name))]));
+  const kept = [
+    [`${archive}/a.png`, "belongs to the archive of"],
+    [`${archive}/a.json`, "belongs to the archive of"],
+    [`${archive}/index.jsonl`, "belongs to the archive of"],
+    [".bulkgen/sandbox/state.db", "where bulkgen keeps what it knows about your runs"],
+    [".bulkgen/new.csv", "where bulkgen keeps what it knows about your runs"],
+    ["job.yaml", "is the manifest of run 1"],
+    ["rows.csv", "is a file that job.yaml reads"],
+    ["texts/a.txt", "is a file that job.yaml is made from"],
+    ["texts/x.md", "is a file that job.yaml reads"],
+  ] as const;
+  for (const [file, why] of kept)
+    for (const flag of ["--to", "--zip"]) {
+      const end = await run(place, ["export", "--sandbox", "--format", "csv", flag, file, "--force"]);
+      expect(end).toMatchObject({ code: 2, stdout: "" });
+      expect(end.stderr).toContain(`${file} `);
+      expect(end.stderr).toContain(why);
+      expect(end.stderr).toContain("Choose another file. Nothing was written.");
+    }
+  // The archive of real runs is not the rehearsal's, and yet it is kept.
+  for (const words of [
+    ["models", "--sandbox", "--save", `${archive}/index.jsonl`],
+    ["models", "--sandbox", "--save", "rows.csv"],
+    ["plan", "job.yaml", "--sandbox", "-o", `${archive}/a.json`],
+    ["gallery", "--sandbox", "--to", ".bulkgen/page.html"],
+  ]) {
+    const end = await run(place, words);
+    expect([words, end.code]).toEqual([words, 2]);
+    expect(end.stderr).toContain("Nothing was written.");
+  }
+  for (const [name, bytes] of before)
+    if (!/\.(db|db-wal|db-shm)$/.test(name))
+      expect(readFileSync(join(place.root, name)).equals(bytes), name).toBe(true);
+  // A person's own file beside the archive's is theirs.
+  for (const words of [[], ["--force"]])
+    await exported(place, "--to", `${archive}/sheet.csv`, "--quiet", ...words);
+});
+
+test("a picture that a row starts from is never replaced", async () => {
+  const place = newPlace();
+  cpSync("jobs/pipelines/old-archive", place.folder, { recursive: true });
+  const made = await run(place, ["run", "old-archive.yaml", "--sandbox", "--yes"]);
+  expect(made.code, made.stderr).toBe(0);
+  const scan = "scans/1962/launch.jpg";
+  const end = await run(place, ["export", "--sandbox", "--zip", scan, "--force"]);
+  expect(end).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`${scan} is a file that old-archive.yaml is made from.`),
   });
 });

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
@@ -79,10 +79,10 @@ async function write(
       throw new EarlyExit("usage", `--${nameOf(name)} is for --zip. Add --zip FILE. Nothing was written.`);
   const sheetOf = (lines: Export["lines"]) => made.failed ?? sheetFrom(made, lines, flags);
   const sheet = await sheetOf(made.lines);
-  const targetOf = (file: string | undefined) =>
-    file === undefined ? null : { file, path: checkTarget(file, made, flags, machine) };
-  const zip = targetOf(flags.zip);
-  const to = targetOf(flags.to);
+  const targetOf = async (file: string | undefined) =>
+    file === undefined ? null : { file, path: await checkTarget(file, made, flags, machine) };
+  const zip = await targetOf(flags.zip);
+  const to = await targetOf(flags.to);
   if (zip !== null) {
     const packed = await sheetOf(made.packedLines);
     await namingFile(zip.path, () => writeZip(made, { sheet: packed, format }, zip, flags, machine));
@@ -209,24 +209,22 @@ interface Target {
   path: string;
 }
 
-/** Existing files are replaced only with --force, and the run's own manifest never. Returns the absolute path. */
-function checkTarget(file: string, { run }: Export, { force }: ExportFlags, { cwd }: Machine): string {
+/** Existing files are replaced only with --force, and those that bulkgen needs never. Returns the absolute path. */
+async function checkTarget(
+  file: string,
+  made: Export,
+  { force }: ExportFlags,
+  { cwd }: Machine,
+): Promise<string> {
   if (file === "-")
     throw new EarlyExit(
       "usage",
       "-: expected a file name. Leave out --to to print the sheet on stdout; a ZIP needs a file. Nothing was written.",
     );
   const path = resolve(cwd, file);
-  if (!existsSync(path)) return path;
-  if (existsSync(run.manifest) && realpathSync(path) === realpathSync(run.manifest)) {
-    throw new EarlyExit(
-      "usage",
-      `${file} is the manifest of run ${run.id}. Choose another file. Nothing was written.`,
-    );
-  }
-  if (!force) {
+  await made.refuseKept(file, path);
+  if (existsSync(path) && !force)
     throw new EarlyExit("usage", `${file} exists. Choose another file, or add --force. Nothing was written.`);
-  }
   return path;
 }
 

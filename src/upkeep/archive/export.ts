@@ -38,6 +38,7 @@ import {
   pickedCell,
 } from "./filled-sheet.js";
 import { packedPage } from "./gallery.js";
+import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
 import { finalNames, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
 
@@ -70,6 +71,8 @@ export interface Export {
   missing(): Promise<readonly MissingRow[]>;
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
+  /** Throws EarlyExit if a file must not be written there, not even with --force. */
+  refuseKept(file: string, path: string): Promise<void>;
   /** Which picks an export of the picked items lacks, in words; null if it lacks none. */
   lostPicks: string | null;
 }
@@ -106,14 +109,21 @@ export async function exportRun<Result>(
 ): Promise<Result> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  return withStore(workspace, clock, async (store) => use(await exportFrom(store, options)));
+  return withStore(workspace, clock, async (store) => {
+    const made = await exportFrom(store, options);
+    const { run } = made;
+    return use({
+      ...made,
+      refuseKept: (file, path) => refuseKept({ file, path, workspace }, store, { run }),
+    });
+  });
 }
 
 /** Reads a run from an open store. Throws EarlyExit if there is no run. */
 export async function exportFrom(
   store: Store,
   options: Omit<ExportOptions, "workspace" | "clock">,
-): Promise<Export> {
+): Promise<Omit<Export, "refuseKept">> {
   const { selection, failed, picked, final, reviewed, measured } = options;
   const run = await newestRun(options.run)(store);
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);

@@ -22,6 +22,7 @@ import { mustHaveRuns } from "../../workspace/history.js";
 import { lostPicks, lostPicksText, rowOf } from "../../workspace/lost-picks.js";
 import { withStore } from "../../workspace/state.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
 import { openPreviews, type Preview, type Previews } from "./previews.js";
 import { finalNames, readRows } from "./sheet-rows.js";
@@ -140,6 +141,7 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     if (only === "final" && outputs.length === 0)
       throw new EarlyExit("usage", `job ${run.jobName} has no final file yet. Nothing was written.`);
     const path = pagePath(folder, options);
+    if (options.to !== undefined) await refuseKept({ file: path, path, workspace }, store, { run });
     const pageFolder = dirname(path);
     const troubled = only !== null ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
     const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
