@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { galleryData } from "../report/gallery-data.js";
 import { newPlace, type Place, run } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 import { unzip } from "./unzip.js";
@@ -203,4 +204,46 @@ test("in a catalogue a number stands for the same view in every row, and what di
     "A2,,front,side,archived,archived,A2-front.png,A2-side.png",
     "A3,,front,side,failed,archived,,A3-side.png",
   ]);
+});
+
+const shots = `
+name: shots
+rows:
+  - { id: s-01, client: Ames, note: in a hurry }
+  - { id: s-02, client: Baker, note: late with money }
+defaults: { model: plain-image }
+steps:
+  - { name: frame, prompt: a frame }
+  - { name: clip, prompt: a clip }
+`;
+
+test("a page of a final set names rows and steps, not takes; with --columns it shows only those columns", async () => {
+  const [where, service] = await place({ "shots.yaml": shots });
+  await run(where, ["run", "shots.yaml", "--yes"], service);
+  await run(where, ["redo", "s-01-clip", "s-02-clip", "--yes"], service);
+  await run(where, ["pick", "s-01-clip-v2", "s-02-clip", "s-02-clip-v2"]);
+  const words = ["export", "--final", "--with-gallery", "--zip"];
+  expect((await run(where, [...words, "all.zip"])).code).toBe(0);
+  expect((await run(where, [...words, "few.zip", "--columns", "id,step=part,file"])).code).toBe(0);
+  expect((await run(where, ["gallery", "--final"])).code).toBe(0);
+  const packed = (file: string) => String(unzip(join(where.folder, file)).get("gallery.html"));
+  const final = readFileSync(join(where.folder, "outputs/shots/final.html"), "utf8");
+  for (const html of [packed("all.zip"), final]) {
+    const { cards } = galleryData(html);
+    // Of the second row both takes were picked.
+    expect(cards.map(({ rowId, variant }) => [rowId, variant])).toEqual([
+      ["s-01-frame", 1],
+      ["s-01-clip", 1],
+      ["s-02-frame", 1],
+      ["s-02-clip", 1],
+      ["s-02-clip-v2", 2],
+    ]);
+    expect(cards[1]?.columns).toEqual({ client: "Ames", note: "in a hurry", step: "clip" });
+  }
+  const few = packed("few.zip");
+  expect(galleryData(few).cards[1]?.columns).toEqual({ part: "clip" });
+  expect(few).not.toMatch(/Ames|hurry/);
+  // Whoever packs takes by name sees which they are.
+  await run(where, ["export", "--zip", "take.zip", "--with-gallery", "--filter", "item=s-01-clip-v2"]);
+  expect(galleryData(packed("take.zip")).cards).toMatchObject([{ rowId: "s-01-clip-v2", variant: 2 }]);
 });

@@ -143,6 +143,15 @@ async function sheetFrom(
   return perRow ? sheetOfRows(chosen, lines) : chosenSheet(chosen, lines);
 }
 
+/** The columns of the sheet that --columns names, and what they are called; null without it. */
+function shownColumns({ columns, form }: Export, flags: ExportFlags): ReadonlyMap<string, string> | null {
+  if (flags.columns === undefined) return null;
+  const chosen = flags.columns.map((name) => chosenColumn(name, columns, form));
+  return new Map(
+    chosen.flatMap(({ column, name }) => (columns.includes(column) ? [[column, name] as const] : [])),
+  );
+}
+
 /** `column`, or `column=name`. A column of the sheet may have such a name itself. */
 function chosenColumn(written: string, columns: Export["columns"], { headers }: SheetForm): ChosenColumn {
   const whole = columnNamed(written, columns, headers);
@@ -274,7 +283,13 @@ async function writeZip(
   const name = sheetName(formatted);
   const sheet = flags.filesOnly ? null : { name, content: piecesOf(made, formatted, file) };
   const page = flags.withGallery
-    ? await made.page({ clock, signal, onProgress: () => {}, render: galleryPage })
+    ? await made.page({
+        clock,
+        signal,
+        onProgress: () => {},
+        render: galleryPage,
+        columns: shownColumns(made, flags),
+      })
     : null;
   await pack({ zip: path, runs, files, sheet, captions: flags.sidecars !== undefined, page, clock, signal });
   const more = [

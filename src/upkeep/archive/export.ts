@@ -37,7 +37,7 @@ import {
   ownNames,
   pickedCell,
 } from "./filled-sheet.js";
-import { packedPage } from "./gallery.js";
+import { type PackedPageOptions, packedPage } from "./gallery.js";
 import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
 import { finalNames, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
@@ -66,7 +66,7 @@ export interface Export {
   /** The files of the items, and how many rejected ones are left out. */
   files(): Promise<{ files: readonly PackedFile[]; rejected: number }>;
   /** A gallery of the files as they are packed, and the thumbnails that it shows. */
-  page(options: Parameters<typeof packedPage>[3]): ReturnType<typeof packedPage>;
+  page(options: Omit<PackedPageOptions, "isFinal">): ReturnType<typeof packedPage>;
   /** With `final`: the rows without a final file. */
   missing(): Promise<readonly MissingRow[]>;
   /** An input file that the failed items name by a path; null if there is none. */
@@ -159,7 +159,7 @@ export async function exportFrom(
     async page(options) {
       const { files } = await filesOf(shown, names, namesRejected);
       const packed = new Map(files.map(({ file, name }) => [file, name]));
-      return packedPage(store, run, ({ file }) => packed.get(file) ?? null, options);
+      return packedPage(store, run, ({ file }) => packed.get(file) ?? null, { ...options, isFinal: final });
     },
     missing: () => missingOf(shown),
     localInput: await firstLocal(retried),

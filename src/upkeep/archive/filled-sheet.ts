@@ -157,6 +157,8 @@ function sent(column: string): CellOf | null {
 
 /** A column of an export, chosen by its name. */
 export interface ChosenColumn {
+  /** What bulkgen calls it. */
+  column: string;
   /** What it is called in the export. */
   name: string;
   /** How a person asks for it, such as `file=image`. */
@@ -174,7 +176,7 @@ export function columnNamed(
   wanted: string,
   columns: Sheet["columns"],
   headers: ReadonlyMap<string, string>,
-): (Pick<ChosenColumn, "cell" | "ofItem"> & { column: string }) | undefined {
+): Omit<ChosenColumn, "name" | "written"> | undefined {
   const is = (other: string) => foldedName(other) === foldedName(wanted);
   const own = ownNames(columns);
   const result = own.findIndex(is);
