@@ -135,6 +135,46 @@ describe.concurrent("bulkgen export", () => {
     },
   );
 
+  test(
+    "--columns takes a row's id where the sheet has none, and no column that nothing has",
+    slow,
+    async () => {
+      const place = newPlace();
+      const job = {
+        id: "{{ sku }}",
+        defaults: { model: cheapModel, prompt: "a {{ sku }}", params: { aspect_ratio: "16:9" } },
+        rows: [{ sku: "cup" }, { sku: "jar" }],
+      };
+      place.write("job.json", JSON.stringify(job));
+      await run(place, ["run", "job.json", "--sandbox", "--yes"]);
+      await run(place, ["redo", "jar", "--sandbox", "--yes"]);
+      const lines = csv(await exported(place, "--columns", "id,file,params.aspect_ratio=shape"));
+      expect(Object.keys(lines[0] ?? {})).toEqual(["id", "file", "shape"]);
+      expect(lines.map((line) => Object.values(line))).toEqual([
+        ["cup", "cup.png", "16:9"],
+        ["jar", "jar.png", "16:9"],
+        ["jar", "jar-v2.png", "16:9"],
+      ]);
+      expect(Object.keys(csv(await exported(place, "--per-row", "--columns", "id,file"))[0] ?? {})).toEqual([
+        "id",
+        "file_1",
+        "file_2",
+      ]);
+      for (const [columns, said] of [
+        [
+          "params.aspectratio",
+          'the sheet has no column "params.aspectratio". Did you mean params.aspect_ratio?',
+        ],
+        ["params.xyz=a", 'the sheet has no column "params.xyz". It has: params.aspect_ratio.'],
+        ["file=", 'expected a column, or COLUMN=NAME to call it by another name, got "file=".'],
+        ["=a", 'expected a column, or COLUMN=NAME to call it by another name, got "=a".'],
+      ] as const) {
+        const end = await run(place, ["export", "--sandbox", "--columns", columns]);
+        expect(end).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(said) });
+      }
+    },
+  );
+
   test("a workbook comes back as a workbook, with its numbers, percentages and dates", slow, async () => {
     const place = newPlace();
     const { default: writeWorkbook } = await import("write-excel-file/node");

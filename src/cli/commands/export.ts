@@ -6,7 +6,7 @@ import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
 import { reviewedNames } from "../../job/orders/review.js";
 import type { Machine } from "../../machine.js";
 import { manifestFolder } from "../../manifest/folder.js";
-import { foldedName } from "../../manifest/shape/columns.js";
+import { foldedName, paramColumn, paramKey } from "../../manifest/shape/columns.js";
 import type { SheetForm } from "../../manifest/shape/source.js";
 import type { ExportFlags } from "../../options/archive.js";
 import { nameOf } from "../../options/definition.js";
@@ -77,7 +77,8 @@ async function write(
   for (const name of ["filesOnly", "sidecars", "withGallery"] as const)
     if (flags[name] !== undefined && flags.zip === undefined)
       throw new EarlyExit("usage", `--${nameOf(name)} is for --zip. Add --zip FILE. Nothing was written.`);
-  const sheetOf = (lines: Export["lines"]) => made.failed ?? sheetFrom(made, lines, flags);
+  const chosen = await chosenColumns(made, flags);
+  const sheetOf = (lines: Export["lines"]) => made.failed ?? sheetFrom(made, lines, chosen, flags);
   const sheet = await sheetOf(made.lines);
   const targetOf = async (file: string | undefined) =>
     file === undefined ? null : { file, path: await checkTarget(file, made, flags, machine) };
@@ -85,7 +86,9 @@ async function write(
   const to = await targetOf(flags.to);
   if (zip !== null) {
     const packed = await sheetOf(made.packedLines);
-    await namingFile(zip.path, () => writeZip(made, { sheet: packed, format }, zip, flags, machine));
+    await namingFile(zip.path, () =>
+      writeZip(made, { sheet: packed, format, columns: ofSheet(made, chosen) }, zip, flags, machine),
+    );
   }
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
@@ -130,43 +133,72 @@ function isMeasured(column: string): boolean {
   return measuredColumns.some((each) => foldedName(name).replace(/^bulkgen_/, "") === each);
 }
 
+/** The columns that --columns names; null without it. Throws EarlyExit for one that the export cannot have. */
+async function chosenColumns(
+  { columns, form, params }: Export,
+  { columns: wanted }: ExportFlags,
+): Promise<ChosenColumn[] | null> {
+  if (wanted === undefined) return null;
+  const chosen = wanted.map((name) => chosenColumn(name, columns, form));
+  const asked = chosen.flatMap(({ column }) => (columns.includes(column) ? [] : (paramKey(column) ?? [])));
+  const known = asked.length === 0 ? null : await params();
+  for (const key of known === null ? [] : asked)
+    if (!known?.has(key)) throw noColumn(paramColumn(key), [...(known ?? [])].map(paramColumn));
+  return chosen;
+}
+
 /** The sheet of these lines, with the columns and in the shape that the flags ask for. */
 async function sheetFrom(
   { columns, form }: Export,
   lines: Export["lines"],
-  { columns: wanted, perRow }: ExportFlags,
+  wanted: readonly ChosenColumn[] | null,
+  { perRow }: ExportFlags,
 ): Promise<FilledSheet> {
-  if (wanted === undefined && !perRow) return filledSheet(columns, lines);
+  if (wanted === null && !perRow) return filledSheet(columns, lines);
   // A row with several files has room for their names; everything else about them is asked for.
-  const names = wanted ?? [...columns.filter((column) => !ownNames(columns).includes(column)), "file"];
-  const chosen = names.map((name) => chosenColumn(name, columns, form));
+  const names = [...columns.filter((column) => !ownNames(columns).includes(column)), "file"];
+  const chosen = wanted ?? names.map((name) => chosenColumn(name, columns, form));
   return perRow ? sheetOfRows(chosen, lines) : chosenSheet(chosen, lines);
-}
-
-/** The columns of the sheet that --columns names, and what they are called; null without it. */
-function shownColumns({ columns, form }: Export, flags: ExportFlags): ReadonlyMap<string, string> | null {
-  if (flags.columns === undefined) return null;
-  const chosen = flags.columns.map((name) => chosenColumn(name, columns, form));
-  return new Map(
-    chosen.flatMap(({ column, name }) => (columns.includes(column) ? [[column, name] as const] : [])),
-  );
 }
 
 /** `column`, or `column=name`. A column of the sheet may have such a name itself. */
 function chosenColumn(written: string, columns: Export["columns"], { headers }: SheetForm): ChosenColumn {
   const whole = columnNamed(written, columns, headers);
-  if (whole) return { name: whole.column, written, ...whole };
   const at = written.lastIndexOf("=");
+  if (whole && (at < 0 || columns.includes(whole.column))) return { name: whole.column, written, ...whole };
   const [wanted, name] = at < 0 ? [written] : [written.slice(0, at).trim(), written.slice(at + 1).trim()];
-  const found = at < 0 ? undefined : columnNamed(wanted, columns, headers);
-  if (found && name) return { ...found, name, written };
-  const all = columnNames(columns);
+  if (wanted === "" || name === "")
+    throw new EarlyExit(
+      "usage",
+      `--columns: expected a column, or COLUMN=NAME to call it by another name, got "${written}". Nothing was written.`,
+    );
+  const found = columnNamed(wanted, columns, headers);
+  if (found && name !== undefined) return { ...found, name, written };
+  throw noColumn(wanted, columnNames(columns));
+}
+
+/** `all` are the columns that the person may have meant. */
+function noColumn(wanted: string, all: readonly string[]): EarlyExit {
   const near = nearest(wanted, all);
-  const hint = near === undefined ? `It has: ${all.join(", ")}.` : `Did you mean ${near}?`;
-  throw new EarlyExit(
+  const hint =
+    near === undefined
+      ? all.length === 0
+        ? "No item has any params."
+        : `It has: ${all.join(", ")}.`
+      : `Did you mean ${near}?`;
+  return new EarlyExit(
     "usage",
     `--columns: the sheet has no column "${wanted}". ${hint} Nothing was written.`,
   );
+}
+
+/** The columns of the sheet among these, and what they are called. */
+function ofSheet(
+  { columns }: Export,
+  chosen: readonly ChosenColumn[] | null,
+): ReadonlyMap<string, string> | null {
+  const own = chosen?.filter(({ column }) => columns.includes(column));
+  return own === undefined ? null : new Map(own.map(({ column, name }) => [column, name]));
 }
 
 interface Formatted {
@@ -262,7 +294,7 @@ async function writeSheet(
 
 async function writeZip(
   made: Export,
-  formatted: Formatted,
+  formatted: Formatted & { columns: ReadonlyMap<string, string> | null },
   { file, path }: Target,
   flags: ExportFlags,
   machine: Machine,
@@ -288,7 +320,7 @@ async function writeZip(
         signal,
         onProgress: () => {},
         render: galleryPage,
-        columns: shownColumns(made, flags),
+        columns: formatted.columns,
       })
     : null;
   await pack({ zip: path, runs, files, sheet, captions: flags.sidecars !== undefined, page, clock, signal });

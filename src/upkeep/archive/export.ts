@@ -8,6 +8,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import { filledColumns, type Item, type KeptSheet, type MadeItem, type Run } from "../../core/ports/store.js";
+import { rowIdOf } from "../../core/variant.js";
 import { itemNamed } from "../../job/orders/item-named.js";
 import { type Chosen, ItemChoice } from "../../job/orders/request.js";
 import { placed, type ReviewedName } from "../../job/orders/review.js";
@@ -71,6 +72,8 @@ export interface Export {
   missing(): Promise<readonly MissingRow[]>;
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
+  /** The params of all items of the run. */
+  params(): Promise<ReadonlySet<string>>;
   /** Throws EarlyExit if a file must not be written there, not even with --force. */
   refuseKept(file: string, path: string): Promise<void>;
   /** Which picks an export of the picked items lacks, in words; null if it lacks none. */
@@ -162,8 +165,15 @@ export async function exportFrom(
       return packedPage(store, run, ({ file }) => packed.get(file) ?? null, { ...options, isFinal: final });
     },
     missing: () => missingOf(shown),
+    params: () => paramsOf(rows),
     localInput: await firstLocal(retried),
   };
+}
+
+async function paramsOf(rows: Lines<RowOfItem>): Promise<Set<string>> {
+  const found = new Set<string>();
+  for await (const { made } of rows) for (const key of Object.keys(made?.item.params ?? {})) found.add(key);
+  return found;
 }
 
 function isApproval(key: string): boolean {
@@ -290,6 +300,7 @@ async function filledItem(
   }
   return {
     rowId,
+    id: rowIdOf(item),
     state,
     reason: note,
     model,

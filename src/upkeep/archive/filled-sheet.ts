@@ -17,6 +17,8 @@ import { terminalText } from "../../text/terminal.js";
 /** An item as an export shows it. */
 export interface FilledItem {
   rowId: string;
+  /** The id of its row: without the number of a variant. */
+  id: string;
   state: ItemState;
   reason: string | null;
   model: string;
@@ -125,6 +127,7 @@ function listed(values: readonly string[] = []): string | null {
 
 /** What an export can say besides, in columns that are asked for by name: how an item was made, and what its files are. */
 const madeCells: Readonly<Record<string, CellOf>> = {
+  id: ({ item }) => item?.id ?? null,
   step: ({ item }) => item?.step ?? null,
   seed: ({ item }) => item?.params["seed"] ?? null,
   width: ofFiles(({ width }) => width),
@@ -192,7 +195,8 @@ export function columnNamed(
   const name = Object.keys(madeCells).find((each) => is(each) || is(prefixedName(each)));
   if (name === undefined) return undefined;
   const isTaken = columns.some((column) => foldedName(column) === name);
-  return { column: isTaken ? prefixedName(name) : name, cell: madeCells[name] as CellOf, ofItem: true };
+  const column = isTaken ? prefixedName(name) : name;
+  return { column, cell: madeCells[name] as CellOf, ofItem: name !== "id" };
 }
 
 /** Every name that `columnNamed` knows besides params. */

@@ -31,6 +31,7 @@ async function encoded(...given: Parameters<typeof encodeSheet>): Promise<Buffer
 
 const made: FilledItem = {
   rowId: "a",
+  id: "a",
   state: "archived",
   reason: null,
   model: "paint",
