@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { galleryData } from "../report/gallery-data.js";
@@ -246,4 +246,24 @@ test("a page of a final set names rows and steps, not takes; with --columns it s
   // Whoever packs takes by name sees which they are.
   await run(where, ["export", "--zip", "take.zip", "--with-gallery", "--filter", "item=s-01-clip-v2"]);
   expect(galleryData(packed("take.zip")).cards).toMatchObject([{ rowId: "s-01-clip-v2", variant: 2 }]);
+});
+
+test("a file that is gone is not handed over: the sheet says so, as the ZIP does", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  rmSync(join(where.folder, "outputs/cups/b.png"));
+  const said = "b.png is missing or changed; `bulkgen verify --repair` downloads it again, free of charge";
+  const sheet = await run(where, ["export", "--final", "--columns", "id,file,reason"]);
+  expect(sheet).toMatchObject({
+    code: 5,
+    stdout: expect.stringContaining(`a,a.png,\r\nb,b.png,"${said}"\r\nc,c.png,`),
+    stderr: `1 row has no final file:\n  row 3 (b): ${said}\n`,
+  });
+  const zip = await run(where, ["export", "--final", "--zip", "set.zip"]);
+  expect(zip).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("1 file is missing or changed: b.png."),
+  });
+  expect((await run(where, ["verify", "--repair"], service)).code).toBe(0);
+  expect((await run(where, ["export", "--final", "--zip", "set.zip"])).code).toBe(0);
 });

@@ -41,7 +41,7 @@ import {
 import { type PackedPageOptions, packedPage } from "./gallery.js";
 import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
-import { finalNames, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
+import { finalNames, lossOf, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
 
 /**
  * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it
@@ -133,9 +133,11 @@ export async function exportFrom(
   const { sheet, picks, rows } = await readRows(store, run, final);
   const chosen = await chosenOf(store, { run, sheet, rows, picks }, options);
   const isWhole = isEverything(selection) && !picked && reviewed === null;
+  const checked = final ? lossOf(runs) : (row: RowOfItem) => row;
   const shown = linesOf(async function* () {
     for await (const row of rows)
-      if (row.made === null ? isWhole : (chosen?.has(inRow(row.made.item.id, row.number)) ?? true)) yield row;
+      if (row.made === null ? isWhole : (chosen?.has(inRow(row.made.item.id, row.number)) ?? true))
+        yield checked(row);
   });
   const wanted = failed && chosen !== null ? [...chosen.values()].map(({ id }) => id) : [];
   const retried = linesOf(() => retriedOf(store, new Set(wanted)));

@@ -4,8 +4,9 @@ import type { ExitName } from "../../core/exit.js";
 import type { Item, KeptSheet, MadeItem, Run, SheetRow } from "../../core/ports/store.js";
 import { sheetOf, withVariants } from "../../job/orders/request.js";
 import type { Store } from "../../store/workspace/workspace.js";
-import { type Lines, linesOf } from "./filled-sheet.js";
+import { type Lines, linesOf, mappedLines } from "./filled-sheet.js";
 import { finalFileNames, finalOf } from "./final-set.js";
+import { locator } from "./located.js";
 
 /**
  * The sheet of a run, and its rows with what was made of them, which are read page by page: there may be more than fit into
@@ -176,6 +177,21 @@ async function* finalRows(
   }
 }
 
+/**
+ * Says of a final row whose file is not where it was archived that it is without one. `runs` are all of the job. A bucket's files
+ * are not looked for.
+ */
+export function lossOf(runs: readonly Run[]): (row: RowOfItem) => RowOfItem {
+  const folderOf = locator(runs);
+  const sandbox = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
+  return (row) => {
+    const gone = row.made?.files.find((file) => file.bucket == null && folderOf(file) === undefined);
+    if (gone === undefined) return row;
+    const reason = `${gone.file} is missing or changed; \`bulkgen verify${sandbox} --repair\` downloads it again, free of charge`;
+    return { ...row, without: { reason, exit: "failed" } };
+  };
+}
+
 export interface MissingRow {
   row: number;
   rowId: string;
@@ -209,11 +225,12 @@ export interface FinalSet {
 }
 
 export async function finalSetOf(store: Store, run: Run): Promise<FinalSet> {
-  const { rows } = await readRows(store, run, true);
+  const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
+  const rows = mappedLines((await readRows(store, run, true)).rows, lossOf(runs));
   const names = await finalNames(rows);
   const files: FinalSet["files"] = [];
-  for await (const { number: row, made } of rows) {
-    if (made === null) continue;
+  for await (const { number: row, made, without } of rows) {
+    if (made === null || without !== undefined) continue;
     const { id, rowId, prompt } = made.item;
     for (const { file, outFolder } of made.files) {
       const path = join(jobFolder({ outFolder, jobName: run.jobName }), file);
