@@ -52,6 +52,7 @@ export async function openSource(path: string, options: SourceOptions): Promise<
         : await openRows(resolve(folder, rowsFrom), options);
   return {
     ...source,
+    ...(typeof rowsFrom === "string" ? { rowsFile: resolve(folder, rowsFrom) } : {}),
     columns: rows.columns,
     ...(rows.addedColumns ? { addedColumns: rows.addedColumns } : {}),
     problems: [...source.problems, ...rows.problems],

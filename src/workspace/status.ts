@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.js";
+import { EarlyExit } from "../core/exit.js";
 import type { FailureKind } from "../core/failure.js";
 import { type ItemState, itemStates } from "../core/item.js";
 import { type Credits, noCredits, plus } from "../core/money.js";
@@ -8,6 +9,7 @@ import type { Item, Run } from "../core/ports/store.js";
 import type { Reason } from "../core/reason.js";
 import { foldedName } from "../manifest/shape/columns.js";
 import type { Store } from "../store/workspace/workspace.js";
+import { nearest } from "../text/nearest.js";
 import type { ItemReason } from "../text/reasons.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
 import { type Evidence, evidenceOf, reasonOf, taskInReceipts } from "./evidence.js";
@@ -131,7 +133,10 @@ export async function historyOf(workspace: Workspace, clock: Clock, since = 0): 
   }
 }
 
-/** What the tasks of these runs have cost, by the values of a column of their sheets; `model` and a matrix's keys are columns, too. */
+/**
+ * What the tasks of these runs have cost, by the values of a column of their sheets; `model` and a matrix's keys are columns,
+ * too. Throws EarlyExit for a column that none of them has.
+ */
 export async function spentBy(
   workspace: Workspace,
   clock: Clock,
@@ -140,18 +145,30 @@ export async function spentBy(
 ): Promise<SpentBy[]> {
   const wanted = foldedName(column);
   const groups = new Map<string, SpentBy>();
+  const known = new Set(["model"]);
   const store = await openStore(workspace, clock);
   try {
-    for (const run of runs)
+    for (const run of runs) {
+      for (const name of (await store.sheetOf(run))?.columns ?? []) known.add(name);
       for await (const page of store.charges(run))
         for (const { model, cells, charged } of page) {
+          for (const [name] of cells) known.add(name);
           const own = cells.find(([name]) => foldedName(name) === wanted)?.[1];
           const value = own ?? (wanted === "model" ? model : "");
           const group = groups.get(value) ?? { value, tasks: 0, credits: noCredits };
           groups.set(value, { value, tasks: group.tasks + 1, credits: plus(group.credits, charged) });
         }
+    }
   } finally {
     await store.close();
+  }
+  if (runs.length > 0 && ![...known].some((name) => foldedName(name) === wanted)) {
+    const near = nearest(column, known);
+    const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+    throw new EarlyExit(
+      "usage",
+      `--by names ${JSON.stringify(column)}, which no row of these runs has${meant}`,
+    );
   }
   return [...groups.values()].toSorted((a, b) => b.credits - a.credits || (a.value < b.value ? -1 : 1));
 }

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
@@ -109,6 +109,71 @@ describe.concurrent("bulkgen export", () => {
     rmSync(join(place.folder, "de.csv"));
     expect(await exported(place, "--columns", "id,file")).toContain("id,file");
   });
+
+  test(
+    "two columns of one name are refused, whatever the format; ours has a prefix beside the sheet's",
+    slow,
+    async () => {
+      const place = newPlace();
+      place.write("own.csv", `id,model,prompt,width,image_1\na,${cheapModel},x,wide,old.png`);
+      await run(place, ["run", "own.csv", "--sandbox", "--yes"]);
+      const own = await exported(place, "--format", "json", "--columns", "width,bulkgen_width");
+      expect(JSON.parse(own)).toEqual([{ width: "wide", bulkgen_width: expect.any(Number) }]);
+      for (const [words, said] of [
+        [["--columns", "id=a,file=a"], '"id=a" and "file=a" would both be the column "a".'],
+        [["--columns", "file,file"], '"file" and "file" would both be the column "file".'],
+        [
+          ["--per-row", "--columns", "image_1,file=image"],
+          '"image_1" and "file=image" would both be the column "image_1". Give one of them another name, such as file=NAME. Nothing was written.',
+        ],
+      ] as const)
+        for (const format of ["csv", "xlsx", "json", "jsonl"]) {
+          const end = await run(place, ["export", "--sandbox", "--to", `x.${format}`, ...words]);
+          expect(end).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(said) });
+          expect(place.files()).not.toContain(`here/x.${format}`);
+        }
+    },
+  );
+
+  test(
+    "--columns takes a row's id where the sheet has none, and no column that nothing has",
+    slow,
+    async () => {
+      const place = newPlace();
+      const job = {
+        id: "{{ sku }}",
+        defaults: { model: cheapModel, prompt: "a {{ sku }}", params: { aspect_ratio: "16:9" } },
+        rows: [{ sku: "cup" }, { sku: "jar" }],
+      };
+      place.write("job.json", JSON.stringify(job));
+      await run(place, ["run", "job.json", "--sandbox", "--yes"]);
+      await run(place, ["redo", "jar", "--sandbox", "--yes"]);
+      const lines = csv(await exported(place, "--columns", "id,file,params.aspect_ratio=shape"));
+      expect(Object.keys(lines[0] ?? {})).toEqual(["id", "file", "shape"]);
+      expect(lines.map((line) => Object.values(line))).toEqual([
+        ["cup", "cup.png", "16:9"],
+        ["jar", "jar.png", "16:9"],
+        ["jar", "jar-v2.png", "16:9"],
+      ]);
+      expect(Object.keys(csv(await exported(place, "--per-row", "--columns", "id,file"))[0] ?? {})).toEqual([
+        "id",
+        "file_1",
+        "file_2",
+      ]);
+      for (const [columns, said] of [
+        [
+          "params.aspectratio",
+          'the sheet has no column "params.aspectratio". Did you mean params.aspect_ratio?',
+        ],
+        ["params.xyz=a", 'the sheet has no column "params.xyz". It has: params.aspect_ratio.'],
+        ["file=", 'expected a column, or COLUMN=NAME to call it by another name, got "file=".'],
+        ["=a", 'expected a column, or COLUMN=NAME to call it by another name, got "=a".'],
+      ] as const) {
+        const end = await run(place, ["export", "--sandbox", "--columns", columns]);
+        expect(end).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(said) });
+      }
+    },
+  );
 
   test("a workbook comes back as a workbook, with its numbers, percentages and dates", slow, async () => {
     const place = newPlace();
@@ -302,5 +367,70 @@ test("a sheet that does not fit into a workbook is refused by name, and a ZIP of
   expect(zip).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("; use csv. all.zip was not written."),
+  });
+});
+
+test("what was paid for, what bulkgen knows and what a job is made from is never replaced, not even with --force", async () => {
+  const place = newPlace();
+  place.write("rows.csv", "id,prompt,look\na,@texts/a.txt,x\nb,,y");
+  place.write("texts/a.txt", "a cup");
+  place.write("texts/x.md", "in {{ look }}");
+  const job = `rows: rows.csv\ndefaults: { model: ${cheapModel}, prompt: "@texts/{{ look }}.md" }\n`;
+  place.write("job.yaml", job);
+  place.write("texts/y.md", "a bowl");
+  place.write("rows.json", "[]");
+  const made = await run(place, ["run", "job.yaml", "--sandbox", "--yes", "--sidecars"]);
+  expect(made.code, made.stderr).toBe(0);
+  await run(place, ["gallery", "--sandbox"]);
+  const archive = "sandbox-outputs/job";
+  const before = new Map(place.files().map((name) => [name, readFileSync(join(place.root, name))]));
+  const kept = [
+    [`${archive}/a.png`, "belongs to the archive of"],
+    [`${archive}/a.json`, "belongs to the archive of"],
+    [`${archive}/index.jsonl`, "belongs to the archive of"],
+    [".bulkgen/sandbox/state.db", "where bulkgen keeps what it knows about your runs"],
+    [".bulkgen/new.csv", "where bulkgen keeps what it knows about your runs"],
+    ["job.yaml", "is the manifest of run 1"],
+    ["rows.csv", "is a file that job.yaml reads"],
+    ["texts/a.txt", "is a file that job.yaml is made from"],
+    ["texts/x.md", "is a file that job.yaml reads"],
+  ] as const;
+  for (const [file, why] of kept)
+    for (const flag of ["--to", "--zip"]) {
+      const end = await run(place, ["export", "--sandbox", "--format", "csv", flag, file, "--force"]);
+      expect(end).toMatchObject({ code: 2, stdout: "" });
+      expect(end.stderr).toContain(`${file} `);
+      expect(end.stderr).toContain(why);
+      expect(end.stderr).toContain("Choose another file. Nothing was written.");
+    }
+  // The archive of real runs is not the rehearsal's, and yet it is kept.
+  for (const words of [
+    ["models", "--sandbox", "--save", `${archive}/index.jsonl`],
+    ["models", "--sandbox", "--save", "rows.csv"],
+    ["plan", "job.yaml", "--sandbox", "-o", `${archive}/a.json`],
+    ["gallery", "--sandbox", "--to", ".bulkgen/page.html"],
+  ]) {
+    const end = await run(place, words);
+    expect([words, end.code]).toEqual([words, 2]);
+    expect(end.stderr).toContain("Nothing was written.");
+  }
+  for (const [name, bytes] of before)
+    if (!/\.(db|db-wal|db-shm)$/.test(name))
+      expect(readFileSync(join(place.root, name)).equals(bytes), name).toBe(true);
+  // A person's own file beside the archive's is theirs.
+  for (const words of [[], ["--force"]])
+    await exported(place, "--to", `${archive}/sheet.csv`, "--quiet", ...words);
+});
+
+test("a picture that a row starts from is never replaced", async () => {
+  const place = newPlace();
+  cpSync("jobs/pipelines/old-archive", place.folder, { recursive: true });
+  const made = await run(place, ["run", "old-archive.yaml", "--sandbox", "--yes"]);
+  expect(made.code, made.stderr).toBe(0);
+  const scan = "scans/1962/launch.jpg";
+  const end = await run(place, ["export", "--sandbox", "--zip", scan, "--force"]);
+  expect(end).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`${scan} is a file that old-archive.yaml is made from.`),
   });
 });

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { galleryData } from "../report/gallery-data.js";
 import { newPlace, type Place, run } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 import { unzip } from "./unzip.js";
@@ -253,4 +254,97 @@ test("a catalogue has one line for each row", async () => {
   expect(made.code, made.stderr).toBe(0);
   const sheet = await run(where, ["export", "--per-row", "--columns", "id,file=image"]);
   expect(sheet.stdout).toBe("\uFEFFid,image_1,image_2\r\ncup,cup-front.png,cup-back.png\r\n");
+});
+
+/** The first view of A1 is left out, and that of A3 fails. */
+const views = `
+name: views
+rows:
+  - { sku: A1, note: x }
+  - { sku: A2, lead: "yes" }
+  - { sku: A3, lead: "yes", scene: no such thing }
+id: "{{ sku }}"
+defaults: { model: plain-image }
+matrix: { view: [{ value: front, when: "{{ lead }}" }, side] }
+prompt: the {{ view }} of {{ sku }}{% if view == "front" %} {{ scene }}{% endif %}
+`;
+
+test("in a catalogue a number stands for the same view in every row, and what differs in a row is numbered", async () => {
+  const [where, service] = await place({ "views.yaml": views });
+  const no = { status: 400, json: { error: { code: "VALIDATION_ERROR", message: "not with us" } } };
+  service.script(({ what, body }) =>
+    what === "POST generate" && body.includes("no such thing") ? no : "serve",
+  );
+  await run(where, ["run", "views.yaml", "--yes"], service);
+  const words = "export --final --per-row --columns sku,note,view,state,file=image";
+  const sheet = await run(where, words.split(" "));
+  expect(sheet.code).toBe(5);
+  expect(sheet.stdout.replace("\uFEFF", "").trimEnd().split("\r\n")).toEqual([
+    "sku,note,view_1,view_2,state_1,state_2,image_1,image_2",
+    "A1,x,,side,,archived,,A1-side.png",
+    "A2,,front,side,archived,archived,A2-front.png,A2-side.png",
+    "A3,,front,side,failed,archived,,A3-side.png",
+  ]);
+});
+
+const shots = `
+name: shots
+rows:
+  - { id: s-01, client: Ames, note: in a hurry }
+  - { id: s-02, client: Baker, note: late with money }
+defaults: { model: plain-image }
+steps:
+  - { name: frame, prompt: a frame }
+  - { name: clip, prompt: a clip }
+`;
+
+test("a page of a final set names rows and steps, not takes; with --columns it shows only those columns", async () => {
+  const [where, service] = await place({ "shots.yaml": shots });
+  await run(where, ["run", "shots.yaml", "--yes"], service);
+  await run(where, ["redo", "s-01-clip", "s-02-clip", "--yes"], service);
+  await run(where, ["pick", "s-01-clip-v2", "s-02-clip", "s-02-clip-v2"]);
+  const words = ["export", "--final", "--with-gallery", "--zip"];
+  expect((await run(where, [...words, "all.zip"])).code).toBe(0);
+  expect((await run(where, [...words, "few.zip", "--columns", "id,step=part,file"])).code).toBe(0);
+  expect((await run(where, ["gallery", "--final"])).code).toBe(0);
+  const packed = (file: string) => String(unzip(join(where.folder, file)).get("gallery.html"));
+  const final = readFileSync(join(where.folder, "outputs/shots/final.html"), "utf8");
+  for (const html of [packed("all.zip"), final]) {
+    const { cards } = galleryData(html);
+    // Of the second row both takes were picked.
+    expect(cards.map(({ rowId, variant }) => [rowId, variant])).toEqual([
+      ["s-01-frame", 1],
+      ["s-01-clip", 1],
+      ["s-02-frame", 1],
+      ["s-02-clip", 1],
+      ["s-02-clip-v2", 2],
+    ]);
+    expect(cards[1]?.columns).toEqual({ client: "Ames", note: "in a hurry", step: "clip" });
+  }
+  const few = packed("few.zip");
+  expect(galleryData(few).cards[1]?.columns).toEqual({ part: "clip" });
+  expect(few).not.toMatch(/Ames|hurry/);
+  // Whoever packs takes by name sees which they are.
+  await run(where, ["export", "--zip", "take.zip", "--with-gallery", "--filter", "item=s-01-clip-v2"]);
+  expect(galleryData(packed("take.zip")).cards).toMatchObject([{ rowId: "s-01-clip-v2", variant: 2 }]);
+});
+
+test("a file that is gone is not handed over: the sheet says so, as the ZIP does", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  rmSync(join(where.folder, "outputs/cups/b.png"));
+  const said = "b.png is missing or changed; `bulkgen verify --repair` downloads it again, free of charge";
+  const sheet = await run(where, ["export", "--final", "--columns", "id,file,reason"]);
+  expect(sheet).toMatchObject({
+    code: 5,
+    stdout: expect.stringContaining(`a,a.png,\r\nb,b.png,"${said}"\r\nc,c.png,`),
+    stderr: `1 row has no final file:\n  row 3 (b): ${said}\n`,
+  });
+  const zip = await run(where, ["export", "--final", "--zip", "set.zip"]);
+  expect(zip).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("1 file is missing or changed: b.png."),
+  });
+  expect((await run(where, ["verify", "--repair"], service)).code).toBe(0);
+  expect((await run(where, ["export", "--final", "--zip", "set.zip"])).code).toBe(0);
 });

@@ -74,4 +74,13 @@ test("what was spent is told by a column of the sheets", async () => {
   expect(by.totals.credits.spent).toBe(6);
   const told = await run(place, ["report", "--since", "2000-01-01", "--by", "client"]);
   expect(told.stdout).toMatch(/^client +tasks +credits\nKiln & Co +2 +4\n\(empty\) +1 +2$/m);
+  const since = ["report", "--since", "2000-01-01", "--by"];
+  expect(await run(place, [...since, "Clinet"])).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining(
+      '--by names "Clinet", which no row of these runs has; did you mean "Client"?',
+    ),
+  });
+  expect((await run(place, [...since, "model"])).stdout).toMatch(/^plain-image +3 +6$/m);
 });

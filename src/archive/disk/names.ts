@@ -20,6 +20,11 @@ const mediaExtension =
 /** Names at the top of a job's folder that the archive itself uses. */
 const ownFolders = /^_+(?=(?:quarantine|superseded|thumbs?|gallery)$)/i;
 
+/** Whether the archive itself uses a folder of this name at the top of a job's folder. */
+export function isOwnFolder(name: string): boolean {
+  return ownFolders.test(name);
+}
+
 /**
  * The safe form of a wanted name: a relative path with `/` between segments, without extension, never empty. A
  * media extension at the end is dropped, because the extension comes from the content. `16:9` becomes `16x9`.

@@ -5,6 +5,7 @@ import type { AccountFlags, ModelsFlags } from "../../options/setup.js";
 import { accountJson, accountText, modelsTable } from "../../report/account.js";
 import { count } from "../../text/amounts.js";
 import { localTime } from "../../text/times.js";
+import { refuseKeptIn } from "../../upkeep/archive/kept-files.js";
 import { writeWhole } from "../../whole-file.js";
 import type { OpenAccount } from "../../workspace/account.js";
 import { checkedAddress } from "../../workspace/connection.js";
@@ -12,6 +13,7 @@ import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
 import { withAccount } from "../settings/connect.js";
 import { namingFile } from "../settings/file-trouble.js";
+import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function account({ flags, machine }: Call<AccountFlags>): Promise<undefined> {
@@ -61,12 +63,17 @@ export async function models({
   args: { category },
   machine,
 }: Call<ModelsFlags, { category?: string }>): Promise<undefined> {
-  const { stderr, cwd } = machine;
+  const { stderr, cwd, clock } = machine;
+  const file = flags.save === undefined ? null : resolve(cwd, flags.save);
+  if (file !== null)
+    await refuseKeptIn(
+      { file: flags.save ?? file, path: file, workspace: workspaceOf(flags, machine) },
+      clock,
+    );
   const log = await openLog(flags, machine);
   const all = await withAccount({ flags, machine, log }, (open) => open.models());
   const list = category === undefined ? all : ofCategory(all, category);
-  if (flags.save !== undefined) {
-    const file = resolve(cwd, flags.save);
+  if (file !== null) {
     await namingFile(file, () => writeWhole(file, `${JSON.stringify(list, null, 2)}\n`));
     stderr.write(`saved ${list.models.length} models to ${flags.save}\n`);
     if (!flags.json) return;

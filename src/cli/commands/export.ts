@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
@@ -6,7 +6,7 @@ import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
 import { reviewedNames } from "../../job/orders/review.js";
 import type { Machine } from "../../machine.js";
 import { manifestFolder } from "../../manifest/folder.js";
-import { foldedName } from "../../manifest/shape/columns.js";
+import { foldedName, paramColumn, paramKey } from "../../manifest/shape/columns.js";
 import type { SheetForm } from "../../manifest/shape/source.js";
 import type { ExportFlags } from "../../options/archive.js";
 import { nameOf } from "../../options/definition.js";
@@ -27,9 +27,9 @@ import {
   mappedLines,
   measuredColumns,
   ownNames,
-  sheetOfRows,
 } from "../../upkeep/archive/filled-sheet.js";
 import { pack } from "../../upkeep/archive/pack.js";
+import { sheetOfRows } from "../../upkeep/archive/sheet-of-rows.js";
 import type { MissingRow } from "../../upkeep/archive/sheet-rows.js";
 import { writeWhole } from "../../whole-file.js";
 import { namingFile } from "../settings/file-trouble.js";
@@ -77,15 +77,18 @@ async function write(
   for (const name of ["filesOnly", "sidecars", "withGallery"] as const)
     if (flags[name] !== undefined && flags.zip === undefined)
       throw new EarlyExit("usage", `--${nameOf(name)} is for --zip. Add --zip FILE. Nothing was written.`);
-  const sheetOf = (lines: Export["lines"]) => made.failed ?? sheetFrom(made, lines, flags);
+  const chosen = await chosenColumns(made, flags);
+  const sheetOf = (lines: Export["lines"]) => made.failed ?? sheetFrom(made, lines, chosen, flags);
   const sheet = await sheetOf(made.lines);
-  const targetOf = (file: string | undefined) =>
-    file === undefined ? null : { file, path: checkTarget(file, made, flags, machine) };
-  const zip = targetOf(flags.zip);
-  const to = targetOf(flags.to);
+  const targetOf = async (file: string | undefined) =>
+    file === undefined ? null : { file, path: await checkTarget(file, made, flags, machine) };
+  const zip = await targetOf(flags.zip);
+  const to = await targetOf(flags.to);
   if (zip !== null) {
     const packed = await sheetOf(made.packedLines);
-    await namingFile(zip.path, () => writeZip(made, { sheet: packed, format }, zip, flags, machine));
+    await namingFile(zip.path, () =>
+      writeZip(made, { sheet: packed, format, columns: ofSheet(made, chosen) }, zip, flags, machine),
+    );
   }
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
@@ -130,34 +133,72 @@ function isMeasured(column: string): boolean {
   return measuredColumns.some((each) => foldedName(name).replace(/^bulkgen_/, "") === each);
 }
 
+/** The columns that --columns names; null without it. Throws EarlyExit for one that the export cannot have. */
+async function chosenColumns(
+  { columns, form, params }: Export,
+  { columns: wanted }: ExportFlags,
+): Promise<ChosenColumn[] | null> {
+  if (wanted === undefined) return null;
+  const chosen = wanted.map((name) => chosenColumn(name, columns, form));
+  const asked = chosen.flatMap(({ column }) => (columns.includes(column) ? [] : (paramKey(column) ?? [])));
+  const known = asked.length === 0 ? null : await params();
+  for (const key of known === null ? [] : asked)
+    if (!known?.has(key)) throw noColumn(paramColumn(key), [...(known ?? [])].map(paramColumn));
+  return chosen;
+}
+
 /** The sheet of these lines, with the columns and in the shape that the flags ask for. */
 async function sheetFrom(
   { columns, form }: Export,
   lines: Export["lines"],
-  { columns: wanted, perRow }: ExportFlags,
+  wanted: readonly ChosenColumn[] | null,
+  { perRow }: ExportFlags,
 ): Promise<FilledSheet> {
-  if (wanted === undefined && !perRow) return filledSheet(columns, lines);
+  if (wanted === null && !perRow) return filledSheet(columns, lines);
   // A row with several files has room for their names; everything else about them is asked for.
-  const names = wanted ?? [...columns.filter((column) => !ownNames(columns).includes(column)), "file"];
-  const chosen = names.map((name) => chosenColumn(name, columns, form));
+  const names = [...columns.filter((column) => !ownNames(columns).includes(column)), "file"];
+  const chosen = wanted ?? names.map((name) => chosenColumn(name, columns, form));
   return perRow ? sheetOfRows(chosen, lines) : chosenSheet(chosen, lines);
 }
 
 /** `column`, or `column=name`. A column of the sheet may have such a name itself. */
 function chosenColumn(written: string, columns: Export["columns"], { headers }: SheetForm): ChosenColumn {
   const whole = columnNamed(written, columns, headers);
-  if (whole) return { name: whole.column, ...whole };
   const at = written.lastIndexOf("=");
+  if (whole && (at < 0 || columns.includes(whole.column))) return { name: whole.column, written, ...whole };
   const [wanted, name] = at < 0 ? [written] : [written.slice(0, at).trim(), written.slice(at + 1).trim()];
-  const found = at < 0 ? undefined : columnNamed(wanted, columns, headers);
-  if (found && name) return { ...found, name };
-  const all = columnNames(columns);
+  if (wanted === "" || name === "")
+    throw new EarlyExit(
+      "usage",
+      `--columns: expected a column, or COLUMN=NAME to call it by another name, got "${written}". Nothing was written.`,
+    );
+  const found = columnNamed(wanted, columns, headers);
+  if (found && name !== undefined) return { ...found, name, written };
+  throw noColumn(wanted, columnNames(columns));
+}
+
+/** `all` are the columns that the person may have meant. */
+function noColumn(wanted: string, all: readonly string[]): EarlyExit {
   const near = nearest(wanted, all);
-  const hint = near === undefined ? `It has: ${all.join(", ")}.` : `Did you mean ${near}?`;
-  throw new EarlyExit(
+  const hint =
+    near === undefined
+      ? all.length === 0
+        ? "No item has any params."
+        : `It has: ${all.join(", ")}.`
+      : `Did you mean ${near}?`;
+  return new EarlyExit(
     "usage",
     `--columns: the sheet has no column "${wanted}". ${hint} Nothing was written.`,
   );
+}
+
+/** The columns of the sheet among these, and what they are called. */
+function ofSheet(
+  { columns }: Export,
+  chosen: readonly ChosenColumn[] | null,
+): ReadonlyMap<string, string> | null {
+  const own = chosen?.filter(({ column }) => columns.includes(column));
+  return own === undefined ? null : new Map(own.map(({ column, name }) => [column, name]));
 }
 
 interface Formatted {
@@ -209,24 +250,22 @@ interface Target {
   path: string;
 }
 
-/** Existing files are replaced only with --force, and the run's own manifest never. Returns the absolute path. */
-function checkTarget(file: string, { run }: Export, { force }: ExportFlags, { cwd }: Machine): string {
+/** Existing files are replaced only with --force, and those that bulkgen needs never. Returns the absolute path. */
+async function checkTarget(
+  file: string,
+  made: Export,
+  { force }: ExportFlags,
+  { cwd }: Machine,
+): Promise<string> {
   if (file === "-")
     throw new EarlyExit(
       "usage",
       "-: expected a file name. Leave out --to to print the sheet on stdout; a ZIP needs a file. Nothing was written.",
     );
   const path = resolve(cwd, file);
-  if (!existsSync(path)) return path;
-  if (existsSync(run.manifest) && realpathSync(path) === realpathSync(run.manifest)) {
-    throw new EarlyExit(
-      "usage",
-      `${file} is the manifest of run ${run.id}. Choose another file. Nothing was written.`,
-    );
-  }
-  if (!force) {
+  await made.refuseKept(file, path);
+  if (existsSync(path) && !force)
     throw new EarlyExit("usage", `${file} exists. Choose another file, or add --force. Nothing was written.`);
-  }
   return path;
 }
 
@@ -255,7 +294,7 @@ async function writeSheet(
 
 async function writeZip(
   made: Export,
-  formatted: Formatted,
+  formatted: Formatted & { columns: ReadonlyMap<string, string> | null },
   { file, path }: Target,
   flags: ExportFlags,
   machine: Machine,
@@ -276,7 +315,13 @@ async function writeZip(
   const name = sheetName(formatted);
   const sheet = flags.filesOnly ? null : { name, content: piecesOf(made, formatted, file) };
   const page = flags.withGallery
-    ? await made.page({ clock, signal, onProgress: () => {}, render: galleryPage })
+    ? await made.page({
+        clock,
+        signal,
+        onProgress: () => {},
+        render: galleryPage,
+        columns: formatted.columns,
+      })
     : null;
   await pack({ zip: path, runs, files, sheet, captions: flags.sidecars !== undefined, page, clock, signal });
   const more = [

@@ -29,6 +29,10 @@ export function fileTrouble(error: unknown, file?: string): string {
       return `the name ${named} is too long`;
     case "ENOSPC":
       return `there is no space left for ${named}`;
+    case "EDQUOT":
+      return `this user's quota on the disk leaves no space for ${named}`;
+    case "EFBIG":
+      return `${named} would be larger than a file may be here (\`ulimit -f\` shows this user's limit; the disk may have one too)`;
     default:
       return message;
   }

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
@@ -14,6 +14,7 @@ import { leavesReally } from "../../text/inside.js";
 import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
 import { agree, type FolderValue } from "../../trust/trust.js";
+import { refuseKeptIn } from "../../upkeep/archive/kept-files.js";
 import { writeWhole } from "../../whole-file.js";
 import type { ConfigFile } from "./config-file.js";
 import { fileTrouble } from "./file-trouble.js";
@@ -90,8 +91,8 @@ export async function writePlan(
   const savedAt = new Date(clock.now()).toISOString();
   const pieces = jsonPieces(savePlan(plan, { ...how, flags, savedAt }), "\n");
   const path = resolve(cwd, file);
-  if (existsSync(path) && existsSync(how.manifest) && realpathSync(path) === realpathSync(how.manifest))
-    throw new EarlyExit("usage", `-o: ${file} is the manifest itself. Choose another file.`);
+  const workspace = workspaceOf({ workspace: how.workspace, sandbox: how.sandbox }, machine);
+  await refuseKeptIn({ file: `-o: ${file}`, path, workspace }, clock, { manifest: how.manifest });
   try {
     await writeWhole(path, pieces);
   } catch (error) {

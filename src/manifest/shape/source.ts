@@ -12,6 +12,8 @@ export interface Source {
   notes: string[];
   /** The fields of a job besides its rows. */
   job?: SourceJob;
+  /** The file that a job names for its rows. */
+  rowsFile?: string;
   /** The job of which the sheet has only some rows. */
   partOf?: string;
   /** The edition that these rows are of. */

@@ -18,13 +18,17 @@ export function facetsOf(cards: readonly GalleryCard[]): Facet[] {
   const columns = new Set(cards.flatMap((card) => Object.keys(card.columns)));
   const own = (values: Readonly<Record<string, string>>, key: string) =>
     Object.hasOwn(values, key) ? (values[key] ?? null) : null;
+  const ofColumn = (key: string) => ({
+    key: `c.${key}`,
+    label: key,
+    of: (card: GalleryCard) => own(card.columns, key),
+  });
+  // Each step may have a model of its own, and is asked for by its name.
+  const first = columns.delete("step") ? ["step"] : [];
   const all: Omit<Facet, "values">[] = [
+    ...first.map(ofColumn),
     { key: "model", label: "model", of: ({ model }) => model },
-    ...[...columns].map((key) => ({
-      key: `c.${key}`,
-      label: key,
-      of: (card: GalleryCard) => own(card.columns, key),
-    })),
+    ...[...columns].map(ofColumn),
     ...[...params].map((key) => ({
       key: `p.${key}`,
       label: key,

@@ -8,6 +8,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import { filledColumns, type Item, type KeptSheet, type MadeItem, type Run } from "../../core/ports/store.js";
+import { rowIdOf } from "../../core/variant.js";
 import { itemNamed } from "../../job/orders/item-named.js";
 import { type Chosen, ItemChoice } from "../../job/orders/request.js";
 import { placed, type ReviewedName } from "../../job/orders/review.js";
@@ -37,9 +38,10 @@ import {
   ownNames,
   pickedCell,
 } from "./filled-sheet.js";
-import { packedPage } from "./gallery.js";
+import { type PackedPageOptions, packedPage } from "./gallery.js";
+import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
-import { finalNames, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
+import { finalNames, lossOf, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
 
 /**
  * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it
@@ -65,11 +67,15 @@ export interface Export {
   /** The files of the items, and how many rejected ones are left out. */
   files(): Promise<{ files: readonly PackedFile[]; rejected: number }>;
   /** A gallery of the files as they are packed, and the thumbnails that it shows. */
-  page(options: Parameters<typeof packedPage>[3]): ReturnType<typeof packedPage>;
+  page(options: Omit<PackedPageOptions, "isFinal">): ReturnType<typeof packedPage>;
   /** With `final`: the rows without a final file. */
   missing(): Promise<readonly MissingRow[]>;
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
+  /** The params of all items of the run. */
+  params(): Promise<ReadonlySet<string>>;
+  /** Throws EarlyExit if a file must not be written there, not even with --force. */
+  refuseKept(file: string, path: string): Promise<void>;
   /** Which picks an export of the picked items lacks, in words; null if it lacks none. */
   lostPicks: string | null;
 }
@@ -106,23 +112,32 @@ export async function exportRun<Result>(
 ): Promise<Result> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  return withStore(workspace, clock, async (store) => use(await exportFrom(store, options)));
+  return withStore(workspace, clock, async (store) => {
+    const made = await exportFrom(store, options);
+    const { run } = made;
+    return use({
+      ...made,
+      refuseKept: (file, path) => refuseKept({ file, path, workspace }, store, { run }),
+    });
+  });
 }
 
 /** Reads a run from an open store. Throws EarlyExit if there is no run. */
 export async function exportFrom(
   store: Store,
   options: Omit<ExportOptions, "workspace" | "clock">,
-): Promise<Export> {
+): Promise<Omit<Export, "refuseKept">> {
   const { selection, failed, picked, final, reviewed, measured } = options;
   const run = await newestRun(options.run)(store);
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
   const { sheet, picks, rows } = await readRows(store, run, final);
   const chosen = await chosenOf(store, { run, sheet, rows, picks }, options);
   const isWhole = isEverything(selection) && !picked && reviewed === null;
+  const checked = final ? lossOf(runs) : (row: RowOfItem) => row;
   const shown = linesOf(async function* () {
     for await (const row of rows)
-      if (row.made === null ? isWhole : (chosen?.has(inRow(row.made.item.id, row.number)) ?? true)) yield row;
+      if (row.made === null ? isWhole : (chosen?.has(inRow(row.made.item.id, row.number)) ?? true))
+        yield checked(row);
   });
   const wanted = failed && chosen !== null ? [...chosen.values()].map(({ id }) => id) : [];
   const retried = linesOf(() => retriedOf(store, new Set(wanted)));
@@ -149,11 +164,18 @@ export async function exportFrom(
     async page(options) {
       const { files } = await filesOf(shown, names, namesRejected);
       const packed = new Map(files.map(({ file, name }) => [file, name]));
-      return packedPage(store, run, ({ file }) => packed.get(file) ?? null, options);
+      return packedPage(store, run, ({ file }) => packed.get(file) ?? null, { ...options, isFinal: final });
     },
     missing: () => missingOf(shown),
+    params: () => paramsOf(rows),
     localInput: await firstLocal(retried),
   };
+}
+
+async function paramsOf(rows: Lines<RowOfItem>): Promise<Set<string>> {
+  const found = new Set<string>();
+  for await (const { made } of rows) for (const key of Object.keys(made?.item.params ?? {})) found.add(key);
+  return found;
 }
 
 function isApproval(key: string): boolean {
@@ -257,12 +279,12 @@ interface Telling {
 
 async function lineOf(
   run: Run,
-  { number, cells, made, problem, without }: RowOfItem,
+  { number, cells, copy, made, problem, without }: RowOfItem,
   telling: Telling,
 ): Promise<FilledLine> {
   const item = made && (await filledItem(run, made, telling));
-  if (without === undefined || item === null) return { number, cells, item, reason: problem };
-  return { number, cells, item: { ...item, reason: without.reason }, reason: null };
+  if (without === undefined || item === null) return { number, cells, copy, item, reason: problem };
+  return { number, cells, copy, item: { ...item, reason: without.reason }, reason: null };
 }
 
 async function filledItem(
@@ -280,6 +302,7 @@ async function filledItem(
   }
   return {
     rowId,
+    id: rowIdOf(item),
     state,
     reason: note,
     model,

@@ -1,5 +1,6 @@
 import { mediaFields } from "../../api/inputs.js";
 import type { Measures } from "../../archive/check/content.js";
+import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, toNumber } from "../../core/money.js";
 import { type Approval, filledColumns, type Item, type Sheet } from "../../core/ports/store.js";
@@ -16,6 +17,8 @@ import { terminalText } from "../../text/terminal.js";
 /** An item as an export shows it. */
 export interface FilledItem {
   rowId: string;
+  /** The id of its row: without the number of a variant. */
+  id: string;
   state: ItemState;
   reason: string | null;
   model: string;
@@ -48,6 +51,8 @@ export interface FilledLine {
   item: FilledItem | null;
   /** Why there is no item. */
   reason: string | null;
+  /** Which copy of its row's combination it is, from 1; null where no sheet was kept, which alone says it. */
+  copy: number | null;
 }
 
 /** A table, for any output format. */
@@ -122,6 +127,7 @@ function listed(values: readonly string[] = []): string | null {
 
 /** What an export can say besides, in columns that are asked for by name: how an item was made, and what its files are. */
 const madeCells: Readonly<Record<string, CellOf>> = {
+  id: ({ item }) => item?.id ?? null,
   step: ({ item }) => item?.step ?? null,
   seed: ({ item }) => item?.params["seed"] ?? null,
   width: ofFiles(({ width }) => width),
@@ -154,8 +160,12 @@ function sent(column: string): CellOf | null {
 
 /** A column of an export, chosen by its name. */
 export interface ChosenColumn {
+  /** What bulkgen calls it. */
+  column: string;
   /** What it is called in the export. */
   name: string;
+  /** How a person asks for it, such as `file=image`. */
+  written: string;
   cell: CellOf;
   /** Whether each item has its own value: the others are the same for all items of a row. */
   ofItem: boolean;
@@ -169,7 +179,7 @@ export function columnNamed(
   wanted: string,
   columns: Sheet["columns"],
   headers: ReadonlyMap<string, string>,
-): (Omit<ChosenColumn, "name"> & { column: string }) | undefined {
+): Omit<ChosenColumn, "name" | "written"> | undefined {
   const is = (other: string) => foldedName(other) === foldedName(wanted);
   const own = ownNames(columns);
   const result = own.findIndex(is);
@@ -183,7 +193,10 @@ export function columnNamed(
   if (ofSheet !== undefined)
     return { column: ofSheet, cell: ({ cells }) => cells[ofSheet] ?? null, ofItem: false };
   const name = Object.keys(madeCells).find((each) => is(each) || is(prefixedName(each)));
-  return name === undefined ? undefined : { column: name, cell: madeCells[name] as CellOf, ofItem: true };
+  if (name === undefined) return undefined;
+  const isTaken = columns.some((column) => foldedName(column) === name);
+  const column = isTaken ? prefixedName(name) : name;
+  return { column, cell: madeCells[name] as CellOf, ofItem: name !== "id" };
 }
 
 /** Every name that `columnNamed` knows besides params. */
@@ -191,60 +204,30 @@ export function columnNames(columns: Sheet["columns"]): string[] {
   return [...new Set([...columns, ...ownNames(columns), "model", "prompt", ...Object.keys(madeCells)])];
 }
 
+/**
+ * The names of columns of an export. Throws EarlyExit if two have the same: a program that reads the export would lose one of
+ * them.
+ */
+export function distinctNames(columns: readonly Pick<ChosenColumn, "name" | "written">[]): string[] {
+  const known = new Map<string, string>();
+  for (const { name, written } of columns) {
+    const other = known.get(name);
+    if (other === undefined) known.set(name, written);
+    else
+      throw new EarlyExit(
+        "usage",
+        `--columns: "${other}" and "${written}" would both be the column "${name}". Give one of them another name, such as ${written.replace(/=[^=]*$/, "")}=NAME. Nothing was written.`,
+      );
+  }
+  return [...known.keys()];
+}
+
 /** The chosen columns alone. */
 export function chosenSheet(chosen: readonly ChosenColumn[], lines: Lines<FilledLine>): FilledSheet {
   return {
-    columns: chosen.map(({ name }) => name),
+    columns: distinctNames(chosen),
     lines: mappedLines(lines, (line) => chosen.map(({ cell }) => cell(line))),
   };
-}
-
-/**
- * One line for each row, whose files stand side by side: `file_1`, `file_2` and so on, as many as the row with the most files
- * has. What is true of the row stands once.
- */
-export async function sheetOfRows(
-  chosen: readonly ChosenColumn[],
-  lines: Lines<FilledLine>,
-): Promise<FilledSheet> {
-  const rows = linesOf(() => rowsOf(lines));
-  let most = 1;
-  for await (const row of rows) most = Math.max(most, row.length);
-  const places = Array.from({ length: most }, (_, index) => index);
-  return {
-    columns: chosen.flatMap(({ name, ofItem }) =>
-      ofItem ? places.map((at) => `${name}_${at + 1}`) : [name],
-    ),
-    lines: mappedLines(rows, (row) =>
-      chosen.flatMap(({ cell, ofItem }) => {
-        const at = (index: number) => row[index];
-        const values = (ofItem ? places : [0]).map(at);
-        return values.map((line) => (line === undefined ? null : cell(line)));
-      }),
-    ),
-  };
-}
-
-/** The lines of each row, one for each file; at least one. */
-async function* rowsOf(lines: Lines<FilledLine>): AsyncGenerator<FilledLine[]> {
-  let row: FilledLine[] = [];
-  for await (const line of lines) {
-    if (row.length > 0 && row[0]?.number !== line.number) {
-      yield withFiles(row);
-      row = [];
-    }
-    const { item } = line;
-    const files = item?.files ?? [];
-    if (item === null || files.length < 2) row.push(line);
-    else row.push(...files.map((file) => ({ ...line, item: { ...item, files: [file] } })));
-  }
-  if (row.length > 0) yield withFiles(row);
-}
-
-/** What has no file takes no place, unless nothing of the row has one. */
-function withFiles(row: FilledLine[]): FilledLine[] {
-  const whole = row.filter(({ item }) => (item?.files.length ?? 0) > 0);
-  return whole.length > 0 ? whole : row.slice(0, 1);
 }
 
 /** Our columns, named so that none collides with a column of the sheet. */

@@ -10,6 +10,7 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { inCredits } from "../../core/money.js";
 import type { ArchivedOutput, Item, Run } from "../../core/ports/store.js";
+import { rowIdOf } from "../../core/variant.js";
 import { madeWritable } from "../../store/open.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { shellWord } from "../../text/shell.js";
@@ -22,6 +23,7 @@ import { mustHaveRuns } from "../../workspace/history.js";
 import { lostPicks, lostPicksText, rowOf } from "../../workspace/lost-picks.js";
 import { withStore } from "../../workspace/state.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
 import { openPreviews, type Preview, type Previews } from "./previews.js";
 import { finalNames, readRows } from "./sheet-rows.js";
@@ -140,13 +142,25 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     if (only === "final" && outputs.length === 0)
       throw new EarlyExit("usage", `job ${run.jobName} has no final file yet. Nothing was written.`);
     const path = pagePath(folder, options);
+    if (options.to !== undefined) await refuseKept({ file: path, path, workspace }, store, { run });
     const pageFolder = dirname(path);
     const troubled = only !== null ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
     const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
     const flags = run.options.sandbox ? " --sandbox" : "";
     await inFolder(path, options, async () => {
       const previews = await openPreviews(pageFolder);
-      const making = { ...options, store, folder, pageFolder, picks, flags, previews };
+      const isFinal = only === "final";
+      const making = {
+        ...options,
+        isFinal,
+        columns: null,
+        store,
+        folder,
+        pageFolder,
+        picks,
+        flags,
+        previews,
+      };
       const cards = await cardsOf(inSheetOrder(things), making);
       if (only === null && pageFolder === folder) await previews.keep(outputs);
       const page = options.render({
@@ -193,6 +207,14 @@ async function outputsOf(
   return outputs;
 }
 
+export interface PackedPageOptions
+  extends Pick<GalleryOptions, "clock" | "signal" | "onProgress" | "render"> {
+  /** It shows a final set. */
+  isFinal: boolean;
+  /** The only columns of the sheet that it shows, and what it calls them; null for all. */
+  columns: ReadonlyMap<string, string> | null;
+}
+
 /**
  * A page of these files for a client, as it lies beside them under other names, such as in a ZIP; and the thumbnails that it
  * shows. Thumbnails are kept in the job's folder.
@@ -201,7 +223,7 @@ export async function packedPage(
   store: Store,
   run: Run,
   nameOf: (output: ArchivedOutput) => string | null,
-  options: Pick<GalleryOptions, "clock" | "signal" | "onProgress" | "render">,
+  options: PackedPageOptions,
 ): Promise<{ html: string; thumbnails: { path: string; name: string }[] }> {
   const folder = jobFolder(run);
   const outputs = (await outputsOf(store, run, null)).filter((output) => nameOf(output) !== null);
@@ -302,7 +324,9 @@ function inSheetOrder(things: readonly Thing[]): Thing[] {
     .map(({ thing }) => thing);
 }
 
-interface Making extends Pick<GalleryOptions, "only" | "prices" | "signal" | "onProgress"> {
+interface Making
+  extends Pick<GalleryOptions, "only" | "prices" | "signal" | "onProgress">,
+    Pick<PackedPageOptions, "isFinal" | "columns"> {
   store: Store;
   folder: string;
   /** Where the page is. */
@@ -316,13 +340,15 @@ interface Making extends Pick<GalleryOptions, "only" | "prices" | "signal" | "on
 async function cardsOf(things: readonly Thing[], making: Making): Promise<GalleryCard[]> {
   const { picks, signal, onProgress } = making;
   const isForClient = making.only !== null;
-  const columns = differingColumns(things);
+  const columns = shownColumns(things, making.columns);
+  const named = making.isFinal ? namedAsRows(things) : new Map<number, never>();
   const cards: GalleryCard[] = [];
   const files = previewsOf(things, making);
   for (const thing of things) {
     if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; the gallery was not written");
     const { item } = thing;
-    const { rowId, rowNumber, model, prompt, params, edition, variant, vanished, cells } = item;
+    const { rowNumber, model, prompt, params, edition, vanished, cells } = item;
+    const { rowId, variant } = named.get(item.id) ?? item;
     const isFile = "file" in thing;
     cards.push({
       name: isForClient || !isFile ? "" : thing.taskId || thing.file,
@@ -332,7 +358,12 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
       model,
       prompt,
       params,
-      columns: Object.fromEntries(cells.filter(([column]) => columns.has(column))),
+      columns: Object.fromEntries(
+        cells.flatMap(([column, text]) => {
+          const name = columns.get(column);
+          return name === undefined ? [] : [[name, text]];
+        }),
+      ),
       edition,
       variant,
       isEarlier: vanished,
@@ -344,6 +375,17 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
     onProgress(cards.length, things.length);
   }
   return cards;
+}
+
+/** Items of which no other take is on the page, with the names of their rows: how often they were made is nobody's concern. */
+function namedAsRows(things: readonly Thing[]): Map<number, Pick<Item, "rowId" | "variant">> {
+  const takes = new Map<string, Map<number, Item>>();
+  for (const { item } of things) {
+    const row = takes.get(rowOf(item)) ?? new Map<number, Item>();
+    takes.set(rowOf(item), row.set(item.id, item));
+  }
+  const alone = [...takes.values()].filter(({ size }) => size === 1).flatMap((row) => [...row.values()]);
+  return new Map(alone.map((item) => [item.id, { rowId: rowIdOf(item), variant: 1 }]));
 }
 
 /** How many pictures are shrunk at once: most of that work is outside of JavaScript. */
@@ -412,6 +454,20 @@ const shownElsewhere = new Set<string>([
 ]);
 const valuesMax = 40;
 const valueCharactersMax = 80;
+
+/** What a page shows of the sheet, and what it calls that: of the wanted columns, or of all, those by which rows differ. */
+function shownColumns(
+  things: readonly Thing[],
+  wanted: PackedPageOptions["columns"],
+): ReadonlyMap<string, string> {
+  const differing = [...differingColumns(things)];
+  return new Map(
+    differing.flatMap((column) => {
+      const name = wanted === null ? column : wanted.get(column);
+      return name === undefined ? [] : [[column, name]];
+    }),
+  );
+}
 
 /** Columns of the sheet with a few short values, such as those of a matrix, or those that group rows. */
 function differingColumns(things: readonly Thing[]): ReadonlySet<string> {

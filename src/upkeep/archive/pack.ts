@@ -1,4 +1,3 @@
-import { lstatSync } from "node:fs";
 import { extname, join } from "node:path";
 import { type PassThrough, Readable } from "node:stream";
 import type { ZipFile } from "yazl";
@@ -10,10 +9,10 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Run } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
-import { leavesReally } from "../../text/inside.js";
 import { shellWord } from "../../text/shell.js";
 import { writeWhole } from "../../whole-file.js";
 import type { PackedFile } from "./export.js";
+import { locator } from "./located.js";
 
 export interface Pack {
   /** Absolute path of the archive to write. */
@@ -104,15 +103,14 @@ interface FoundFile {
   prompt: string | null;
 }
 
-/** The path of each file: in the folder that it was saved in, or in another of the job's, if somebody moved it. */
+/** The path of each file. Throws EarlyExit if one is missing. */
 function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
-  const jobName = runs.at(-1)?.jobName ?? "";
-  const folders = [...new Set(runs.map(jobFolder))].toReversed();
+  const folderOf = locator(runs);
   const missing: string[] = [];
   let inBucket: string | null = null;
-  const found = files.flatMap(({ file, name, prompt, bucket = null, bytes, outFolder }) => {
-    const saved = jobFolder({ outFolder, jobName });
-    const folder = [saved, ...folders].find((one) => sizeOf(one, file) === bytes);
+  const found = files.flatMap((each) => {
+    const { file, name, prompt, bucket = null } = each;
+    const folder = folderOf(each);
     if (folder === undefined) {
       missing.push(file);
       inBucket ??= bucket;
@@ -122,14 +120,15 @@ function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
   if (missing.length === 0) return found;
   const named = missing.slice(0, namesMax).join(", ");
   const more = missing.length > namesMax ? ` and ${missing.length - namesMax} more` : "";
-  const [own = ""] = folders;
+  const newest = runs.at(-1);
+  const own = newest === undefined ? "" : jobFolder(newest);
   if (inBucket !== null)
     throw new EarlyExit(
       "usage",
       `${count(missing.length, "file is", "files are")} in ${inBucket} and not on this disk: ${named}${more}. ` +
         `Nothing was packed. Download the folder first, such as with \`aws s3 sync ${bucketAddress(inBucket, own, "")} ${shellWord(own)}\`.`,
     );
-  const sandbox = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
+  const sandbox = newest?.options.sandbox ? " --sandbox" : "";
   throw new EarlyExit(
     "usage",
     `${count(missing.length, "file is", "files are")} missing or changed: ${named}${more}. ` +
@@ -138,10 +137,3 @@ function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
 }
 
 const namesMax = 5;
-
-/** A link is none of the outputs: it may lead to a file that nobody wants to pass on. */
-function sizeOf(folder: string, file: string): number | null {
-  const path = join(folder, file);
-  const facts = lstatSync(path, { throwIfNoEntry: false });
-  return facts?.isFile() && !leavesReally(folder, path) ? facts.size : null;
-}

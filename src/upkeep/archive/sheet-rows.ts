@@ -4,8 +4,9 @@ import type { ExitName } from "../../core/exit.js";
 import type { Item, KeptSheet, MadeItem, Run, SheetRow } from "../../core/ports/store.js";
 import { sheetOf, withVariants } from "../../job/orders/request.js";
 import type { Store } from "../../store/workspace/workspace.js";
-import { type Lines, linesOf } from "./filled-sheet.js";
+import { type Lines, linesOf, mappedLines } from "./filled-sheet.js";
 import { type Decisions, finalFileNames, finalOf } from "./final-set.js";
+import { locator } from "./located.js";
 
 /**
  * The sheet of a run, and its rows with what was made of them, which are read page by page: there may be more than fit into
@@ -51,8 +52,16 @@ export async function finalNames(rows: Lines<RowOfItem>): Promise<Map<number, Re
 }
 
 /** The sheet of a run as it was kept, or as its items describe it. */
-async function rowsSheet(store: Store, run: Run): Promise<KeptSheet> {
-  return (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
+async function rowsSheet(store: Store, run: Run): Promise<ReadSheet> {
+  const kept = await sheetOf(store, run);
+  return kept === null
+    ? { ...(await sheetFrom(store, run)), isKept: false }
+    : { columns: kept.columns, pages: () => kept.pages(), isKept: true };
+}
+
+interface ReadSheet extends KeptSheet {
+  /** Whether it is the sheet as it was read: one that is made from its items does not say how their rows were combined. */
+  isKept: boolean;
 }
 
 /** How many items are read at a time. */
@@ -99,6 +108,8 @@ interface RowOfTakes {
   cells: SheetRow["cells"];
   takes: readonly MadeItem[];
   problem: string | null;
+  /** Which copy of its row's combination the item is, from 1; null where no sheet was kept. */
+  copy: number | null;
 }
 
 export interface RowOfItem extends Omit<RowOfTakes, "takes"> {
@@ -112,7 +123,7 @@ export interface RowOfItem extends Omit<RowOfTakes, "takes"> {
 async function* rowsOf(
   store: Store,
   { jobId, edition }: Run,
-  sheet: KeptSheet,
+  sheet: ReadSheet,
   variantsMax: number,
 ): AsyncGenerator<RowOfTakes> {
   for await (const page of sheet.pages()) {
@@ -121,6 +132,7 @@ async function* rowsOf(
       (row.keys.length === 0 ? [null] : row.keys).map((key, index) => ({
         row,
         keys: key === null ? [] : withVariants(key, variantsMax),
+        copy: sheet.isKept ? index + 1 : null,
         isLast: index >= row.keys.length - 1,
       })),
     );
@@ -132,13 +144,13 @@ async function* rowsOf(
         now.flatMap(({ keys }) => keys),
       );
       const known = byKey(all.filter(({ item }) => item.edition === edition));
-      for (const { row, keys, isLast } of now) {
+      for (const { row, keys, copy, isLast } of now) {
         const { number, cells, problem } = row;
         const takes = keys.flatMap((key) => known.get(key) ?? []);
-        if (takes.length > 0) yield { number, cells, takes, problem: null };
+        if (takes.length > 0) yield { number, cells, takes, problem: null, copy };
         isMade ||= takes.length > 0;
         if (!isLast) continue;
-        if (!isMade) yield { number, cells, takes, problem };
+        if (!isMade) yield { number, cells, takes, problem, copy: sheet.isKept ? 1 : null };
         isMade = false;
       }
     }
@@ -162,6 +174,21 @@ async function* finalRows(rows: AsyncIterable<RowOfTakes>, decisions: Decisions)
       yield { ...row, made: first && { ...first, files: [] }, without: { ...final, reason: final.without } };
     }
   }
+}
+
+/**
+ * Says of a final row whose file is not where it was archived that it is without one. `runs` are all of the job. A bucket's files
+ * are not looked for.
+ */
+export function lossOf(runs: readonly Run[]): (row: RowOfItem) => RowOfItem {
+  const folderOf = locator(runs);
+  const sandbox = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
+  return (row) => {
+    const gone = row.made?.files.find((file) => file.bucket == null && folderOf(file) === undefined);
+    if (gone === undefined) return row;
+    const reason = `${gone.file} is missing or changed; \`bulkgen verify${sandbox} --repair\` downloads it again, free of charge`;
+    return { ...row, without: { reason, exit: "failed" } };
+  };
 }
 
 export interface MissingRow {
@@ -197,11 +224,12 @@ export interface FinalSet {
 }
 
 export async function finalSetOf(store: Store, run: Run): Promise<FinalSet> {
-  const { rows } = await readRows(store, run, true);
+  const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
+  const rows = mappedLines((await readRows(store, run, true)).rows, lossOf(runs));
   const names = await finalNames(rows);
   const files: FinalSet["files"] = [];
-  for await (const { number: row, made } of rows) {
-    if (made === null) continue;
+  for await (const { number: row, made, without } of rows) {
+    if (made === null || without !== undefined) continue;
     const { id, rowId, prompt } = made.item;
     for (const { file, outFolder } of made.files) {
       const path = join(jobFolder({ outFolder, jobName: run.jobName }), file);

@@ -10,8 +10,8 @@ import {
   type FilledSheet,
   failedManifest,
   filledSheet,
-  sheetOfRows,
 } from "../../../src/upkeep/archive/filled-sheet.js";
+import { sheetOfRows } from "../../../src/upkeep/archive/sheet-of-rows.js";
 import { newItem } from "../../store/item-fixture.js";
 
 /** A sheet with its lines read. */
@@ -31,6 +31,7 @@ async function encoded(...given: Parameters<typeof encodeSheet>): Promise<Buffer
 
 const made: FilledItem = {
   rowId: "a",
+  id: "a",
   state: "archived",
   reason: null,
   model: "paint",
@@ -52,8 +53,8 @@ const made: FilledItem = {
 describe("a filled sheet", () => {
   test("has the team's columns in their order, then ours", async () => {
     const lines = [
-      { number: 2, cells: { id: "a", note: "n" }, item: made, reason: null },
-      { number: 2, cells: { id: "b" }, item: null, reason: "the row has too few cells" },
+      { number: 2, cells: { id: "a", note: "n" }, item: made, reason: null, copy: 1 },
+      { number: 2, cells: { id: "b" }, item: null, reason: "the row has too few cells", copy: 1 },
     ];
     expect(await read(filledSheet(["note", "id"], lines))).toEqual({
       columns: [
@@ -79,14 +80,20 @@ describe("a filled sheet", () => {
 
   test("leaves a column of theirs alone that is called like one of ours", async () => {
     const cells = { id: "a", State: "Ohio", file: "theirs" };
-    const sheet = filledSheet(["id", "State", "file"], [{ number: 2, cells, item: made, reason: null }]);
+    const sheet = filledSheet(
+      ["id", "State", "file"],
+      [{ number: 2, cells, item: made, reason: null, copy: 1 }],
+    );
     const { columns, lines } = await read(sheet);
     expect(columns.slice(0, 5)).toEqual(["id", "State", "file", "item", "bulkgen_file"]);
     expect(lines[0]?.slice(0, 3)).toEqual(["a", "Ohio", "theirs"]);
   });
 
   test("that is exported again is filled in again, without a second set of columns", () => {
-    const once = filledSheet(["id", "prompt"], [{ number: 2, cells: { id: "a" }, item: made, reason: null }]);
+    const once = filledSheet(
+      ["id", "prompt"],
+      [{ number: 2, cells: { id: "a" }, item: made, reason: null, copy: 1 }],
+    );
     expect(filledSheet(once.columns, []).columns).toEqual(once.columns);
   });
 });
@@ -94,14 +101,14 @@ describe("a filled sheet", () => {
 describe("chosen columns", () => {
   const columns = ["id", "prompt", "width"];
   const lines: [FilledLine, FilledLine] = [
-    { number: 2, cells: { id: "a", prompt: "a {{ it }}", width: "wide" }, item: made, reason: null },
-    { number: 3, cells: { id: "b", prompt: "a bowl" }, item: null, reason: "not selected" },
+    { number: 2, cells: { id: "a", prompt: "a {{ it }}", width: "wide" }, item: made, reason: null, copy: 1 },
+    { number: 3, cells: { id: "b", prompt: "a bowl" }, item: null, reason: "not selected", copy: 1 },
   ];
   const chosen = (...names: string[]) =>
     names.map((name) => {
       const found = columnNamed(name, columns, new Map());
       if (found === undefined) throw new Error(`there is no column ${name}`);
-      return { ...found, name };
+      return { ...found, name, written: name };
     });
 
   test("say what was sent, and what the files are", async () => {
@@ -142,6 +149,56 @@ describe("chosen columns", () => {
         ["b", null, null, null, "a bowl", null, null],
       ],
     });
+  });
+
+  test("with one line a row, a number means the same combination, copy and output in every row", async () => {
+    const line = (number: number, view: string, copy: number | null, files: number): FilledLine => ({
+      number,
+      cells: { id: `r${number}`, view },
+      item: {
+        ...made,
+        rowId: `${number}-${view}-${copy}`,
+        state: files === 0 ? "failed" : "archived",
+        files: made.files.slice(0, files).map((file) => ({ ...file, name: `${number}-${view}-${copy}` })),
+      },
+      reason: null,
+      copy,
+    });
+    const all = [
+      // Without its front, its first side and its top.
+      line(2, "side", 2, 1),
+      line(3, "front", 1, 0),
+      line(3, "side", 1, 1),
+      line(3, "side", 2, 1),
+      line(4, "front", 1, 2),
+      line(4, "side", 1, 1),
+      line(5, "side", 1, 1),
+      line(5, "top", 1, 1),
+    ];
+    const names = ["id", "view", "file", "state"];
+    const fromSheet = names.map((name) => {
+      const found = columnNamed(name, ["id", "view"], new Map());
+      if (found === undefined) throw new Error(`there is no column ${name}`);
+      return { ...found, name, written: name };
+    });
+    const { columns: written, lines: rows } = await read(await sheetOfRows(fromSheet, all));
+    const five = (name: string) => [1, 2, 3, 4, 5].map((number) => `${name}_${number}`);
+    expect(written).toEqual(["id", ...five("view"), ...five("file"), ...five("state")]);
+    const no = null;
+    expect(rows.map((row) => row.slice(6, 11))).toEqual([
+      [no, no, no, no, "2-side-2"],
+      [no, no, "3-side-1", no, "3-side-2"],
+      ["4-front-1", "4-front-1", "4-side-1", no, no],
+      [no, no, "5-side-1", "5-top-1", no],
+    ]);
+    expect(rows[1]?.slice(1, 6)).toEqual(["front", no, "side", no, "side"]);
+    expect(rows[1]?.slice(11)).toEqual(["failed", no, "archived", no, "archived"]);
+    // Lines that do not say how they were combined stand as they come.
+    const unknown = [line(2, "side", null, 1), line(3, "front", null, 1), line(3, "side", null, 1)];
+    expect((await read(await sheetOfRows(fromSheet.slice(2, 3), unknown))).lines).toEqual([
+      ["2-side-null", no],
+      ["3-front-null", "3-side-null"],
+    ]);
   });
 });
 
