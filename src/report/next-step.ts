@@ -85,7 +85,10 @@ function firstStep(left: LeftToDo, folder: string | null): string | null {
 
 /** What was bought is archived, whatever came of the commands. */
 function runCommandsAgain(run: Run): string {
-  return `\`${resumeCommand(run, false)}\` runs the commands again that have not done their work, and buys nothing for it`;
+  const resume = `\`${resumeCommand(run, false)}\``;
+  if (run.ending?.after?.missing !== undefined)
+    return `\`bulkgen verify --repair${run.options.sandbox ? " --sandbox" : ""}\` downloads missing files again while the service has them, at no cost; then ${resume} runs the command after the set`;
+  return `${resume} runs the commands again that have not done their work, and buys nothing for it`;
 }
 
 function keepRunning({ processing, overdue }: LeftToDo["counts"]): string {

@@ -326,7 +326,7 @@ function endText({ endedAt, exit, ending }: Run): [string, Cell][] {
 const commandReasonsMax = 4;
 
 /** What is left of the commands after files and after the set, and why. */
-export function afterLeftLines({ failed, reasons, left, set }: AfterLeft): [string, Cell][] {
+export function afterLeftLines({ failed, reasons, left, set, missing = 0 }: AfterLeft): [string, Cell][] {
   const lines: [string, Cell][] = [];
   const tone = "warning";
   if (failed > 0)
@@ -343,6 +343,14 @@ export function afterLeftLines({ failed, reasons, left, set }: AfterLeft): [stri
       { text: `the command was not run for ${count(left, "archived file")}`, tone },
     ]);
   if (set !== null) lines.push(["after the set", { text: `the command failed: ${terminalText(set)}`, tone }]);
+  if (missing > 0)
+    lines.push([
+      "after the set",
+      {
+        text: `the command was not run: ${count(missing, "file of the set is", "files of the set are")} missing on the disk`,
+        tone,
+      },
+    ]);
   return lines;
 }
 
