@@ -158,8 +158,9 @@ interface Opened {
 }
 
 /** Opens the manifest up to its first row. Throws EarlyExit if it has no rows. */
-async function openedFor({ manifest: path, reading, draft, signal }: PrepareOptions): Promise<Opened> {
-  const manifest = interruptible(await openManifest(path, reading), signal);
+async function openedFor({ manifest: path, reading, after, draft, signal }: PrepareOptions): Promise<Opened> {
+  const { file: afterFile } = afterCommands(after, null);
+  const manifest = interruptible(await openManifest(path, { ...reading, afterFile }), signal);
   const begun = await begin(manifest, draft);
   if (begun === null) throw manifestProblems(draft.problems());
   return { manifest, begun };
