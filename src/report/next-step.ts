@@ -6,6 +6,7 @@ import { count } from "../text/amounts.js";
 import { someOf } from "../text/reasons.js";
 import { shellWord } from "../text/shell.js";
 import { localMinute, localTime } from "../text/times.js";
+import { withLineEnds } from "../trust/trust.js";
 import { afterText, heldAdvice } from "../workspace/evidence.js";
 import { hasCommandsLeft, isUnfinished, resumeCommand, statusCommand } from "../workspace/find-run.js";
 import type { LeftToDo } from "../workspace/left-to-do.js";
@@ -188,5 +189,5 @@ function runAgain({ manifest, edition, options }: Run, folder: string | null): s
     // An instant was the end of that run, and has passed when this is typed.
     until: until?.includes("T") ? null : until,
   };
-  return `\`${[...words, ...changedFlags(own)].join(" ")}\``;
+  return `\`${[...words, ...changedFlags(own, withLineEnds)].join(" ")}\``;
 }

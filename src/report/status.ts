@@ -8,6 +8,7 @@ import { type Cell, type Column, labelled, type Tone, table } from "../text/tabl
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
 import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { iso, isoOrNull, localMinute, localTime } from "../text/times.js";
+import { withLineEnds } from "../trust/trust.js";
 import { afterText, evidenceJson, evidenceText, reasonLines, waitingJson } from "../workspace/evidence.js";
 import { statusCommand } from "../workspace/find-run.js";
 import type { SpentIn } from "../workspace/spent.js";
@@ -215,7 +216,8 @@ export function starterText({ user, schedule }: NonNullable<Run["options"]["bega
 function beginningLines({ startedAt, options }: Run): [string, Cell][] {
   const { beganBy } = options;
   const by = beganBy === undefined ? "" : ` by ${starterText(beganBy)} on ${beganBy.host}`;
-  const flags = changedFlags(options).join(" ");
+  // A command of several lines would be another one on one line.
+  const flags = changedFlags(options, withLineEnds).join(" ");
   if (options.rebuilt === true) {
     const own = options.maxCredits === noCredits ? "it submits nothing without --max-credits" : flags;
     return [
