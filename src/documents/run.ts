@@ -58,6 +58,9 @@ const afterLeft = {
   reasons: z.array(z.strictObject({ rowId, reason: text("why, for people") })).describe("of the first ones"),
   left: count("files whose command was not run"),
   set: text("why the command after the set failed; null if it did not").nullable(),
+  missing: count(
+    "files of the set that are missing on the disk, so that the command after it was not run; absent if none is",
+  ).optional(),
 };
 
 export const summary = z.strictObject({
@@ -116,6 +119,9 @@ export const summary = z.strictObject({
       ...afterLeft,
       done: count("files whose command did its work in this execution"),
       setDone: z.boolean().describe("the command after the set did its work in this execution"),
+      setWaits: text(
+        "what the job still lacks, so that the command after the set was not run although this run ended well; null if nothing",
+      ).nullable(),
     })
     .nullable()
     .describe("what became of the commands of --after-file and --after-set; null if the run has none"),

@@ -22,7 +22,14 @@ import { isOldContainer, markup, oldContainer } from "./formats/foreign-file.js"
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
 import { keyInCommon, withoutKeyRows } from "./keys.js";
 import { defaultCells, type RowOptions } from "./row.js";
-import { exportedColumns, foldedName, isKnown, unusedNotes } from "./shape/columns.js";
+import {
+  columnPrefix,
+  environmentName,
+  exportedColumns,
+  foldedName,
+  isKnown,
+  unusedNotes,
+} from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type RowsFrom, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
@@ -220,6 +227,8 @@ export interface ReadOptions extends SourceOptions, Partial<RowOptions> {
   itemsMax?: number;
   /** The local date, `YYYY-MM-DD`: the variable `today` of templates. */
   today?: string;
+  /** What flags or settings want to be run after each file. A job file may say it itself. */
+  afterFile?: string;
 }
 
 /**
@@ -279,7 +288,11 @@ async function* partsOf(
   if (unwanted > 0) notes.push(`${count(unwanted, `${things} is`, `${things}s are`)} left out by when`);
   const none = bound.rows === expander.leftOut && !wrong;
   return {
-    ...unusedOf(source, notes, expander.rendering?.templates.used ?? new Set(), bound.rows === 0),
+    ...unusedOf(source, notes, {
+      used: expander.rendering?.templates.used ?? new Set(),
+      command: [options.afterFile, source.job?.after?.file].join("\n"),
+      empty: bound.rows === 0,
+    }),
     refusal: none
       ? noRows(file)
       : bound.exceeded
@@ -293,11 +306,13 @@ async function* partsOf(
 function unusedOf(
   source: Source,
   notes: readonly string[],
-  used: ReadonlySet<string>,
-  empty: boolean,
+  { used, command, empty }: { used: ReadonlySet<string>; command: string; empty: boolean },
 ): Pick<End, "notes" | "unusedColumns"> {
   const { columns, addedColumns = [] } = source;
-  const isUnused = (column: string) => !isUsed(column, used) && !addedColumns.includes(column);
+  const named = new Set(command.match(/\bBULKGEN_COLUMN_[A-Z0-9_]+/g));
+  const isNamed = (column: string) => named.has(columnPrefix + environmentName(column));
+  const isUnused = (column: string) =>
+    !isUsed(column, used) && !isNamed(column) && !addedColumns.includes(column);
   const unusedColumns = empty ? [] : columns.filter(isUnused);
   const own = empty ? [] : [...noIdNotes(source), ...idleNotes(source, used)];
   return { notes: [...notes, ...notesOfUnused(unusedColumns, columns), ...own], unusedColumns };

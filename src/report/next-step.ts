@@ -6,6 +6,7 @@ import { count } from "../text/amounts.js";
 import { someOf } from "../text/reasons.js";
 import { shellWord } from "../text/shell.js";
 import { localMinute, localTime } from "../text/times.js";
+import { withLineEnds } from "../trust/trust.js";
 import { afterText, heldAdvice } from "../workspace/evidence.js";
 import { hasCommandsLeft, isUnfinished, resumeCommand, statusCommand } from "../workspace/find-run.js";
 import type { LeftToDo } from "../workspace/left-to-do.js";
@@ -85,7 +86,10 @@ function firstStep(left: LeftToDo, folder: string | null): string | null {
 
 /** What was bought is archived, whatever came of the commands. */
 function runCommandsAgain(run: Run): string {
-  return `\`${resumeCommand(run, false)}\` runs the commands again that have not done their work, and buys nothing for it`;
+  const resume = `\`${resumeCommand(run, false)}\``;
+  if (run.ending?.after?.missing !== undefined)
+    return `\`bulkgen verify --repair${run.options.sandbox ? " --sandbox" : ""}\` downloads missing files again while the service has them, at no cost; then ${resume} runs the command after the set`;
+  return `${resume} runs the commands again that have not done their work, and buys nothing for it`;
 }
 
 function keepRunning({ processing, overdue }: LeftToDo["counts"]): string {
@@ -185,5 +189,5 @@ function runAgain({ manifest, edition, options }: Run, folder: string | null): s
     // An instant was the end of that run, and has passed when this is typed.
     until: until?.includes("T") ? null : until,
   };
-  return `\`${[...words, ...changedFlags(own)].join(" ")}\``;
+  return `\`${[...words, ...changedFlags(own, withLineEnds)].join(" ")}\``;
 }

@@ -8,6 +8,7 @@ import { type Cell, type Column, labelled, type Tone, table } from "../text/tabl
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
 import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { iso, isoOrNull, localMinute, localTime } from "../text/times.js";
+import { withLineEnds } from "../trust/trust.js";
 import { afterText, evidenceJson, evidenceText, reasonLines, waitingJson } from "../workspace/evidence.js";
 import { statusCommand } from "../workspace/find-run.js";
 import type { SpentIn } from "../workspace/spent.js";
@@ -215,7 +216,8 @@ export function starterText({ user, schedule }: NonNullable<Run["options"]["bega
 function beginningLines({ startedAt, options }: Run): [string, Cell][] {
   const { beganBy } = options;
   const by = beganBy === undefined ? "" : ` by ${starterText(beganBy)} on ${beganBy.host}`;
-  const flags = changedFlags(options).join(" ");
+  // A command of several lines would be another one on one line.
+  const flags = changedFlags(options, withLineEnds).join(" ");
   if (options.rebuilt === true) {
     const own = options.maxCredits === noCredits ? "it submits nothing without --max-credits" : flags;
     return [
@@ -326,7 +328,7 @@ function endText({ endedAt, exit, ending }: Run): [string, Cell][] {
 const commandReasonsMax = 4;
 
 /** What is left of the commands after files and after the set, and why. */
-export function afterLeftLines({ failed, reasons, left, set }: AfterLeft): [string, Cell][] {
+export function afterLeftLines({ failed, reasons, left, set, missing = 0 }: AfterLeft): [string, Cell][] {
   const lines: [string, Cell][] = [];
   const tone = "warning";
   if (failed > 0)
@@ -343,6 +345,14 @@ export function afterLeftLines({ failed, reasons, left, set }: AfterLeft): [stri
       { text: `the command was not run for ${count(left, "archived file")}`, tone },
     ]);
   if (set !== null) lines.push(["after the set", { text: `the command failed: ${terminalText(set)}`, tone }]);
+  if (missing > 0)
+    lines.push([
+      "after the set",
+      {
+        text: `the command was not run: ${count(missing, "file of the set is", "files of the set are")} missing on the disk`,
+        tone,
+      },
+    ]);
   return lines;
 }
 

@@ -237,13 +237,16 @@ function forecastLines({ forecast, requests, ranMs }: RunSummary): [string, Cell
 /** What became of the commands after files and the set. */
 function afterLines(after: RunSummary["after"]): [string, Cell][] {
   if (after === null) return [];
-  const { done, setDone } = after;
+  const { done, setDone, setWaits } = after;
   const did = [
     ...(done > 0 ? [`the command after a file ran for ${count(done, "file")}`] : []),
     ...(setDone ? ["the command after the set ran"] : []),
   ];
   return [
     ...(did.length === 0 ? [] : [["after", did.join("; ")] as [string, Cell]]),
+    ...(setWaits === null
+      ? []
+      : [["after the set", `the command was not run: ${setWaits}`] satisfies [string, Cell]]),
     ...afterLeftLines(after),
   ];
 }

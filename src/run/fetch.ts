@@ -60,11 +60,12 @@ export class Fetching {
 
   /**
    * Before a run ends, it checks that the files that it saved are still there, because the folder may have been moved
-   * or emptied in the meantime. Items whose files are gone become ready to be downloaded again, each once, while their
+   * or emptied in the meantime, or a command may have taken them away. Items whose files are gone become ready to be downloaded again, each once, while their
    * tasks are still at the service: a program that takes away what it finds there would take it away for ever. Returns
    * how many files will be fetched.
    */
   async fetchMissing(): Promise<number> {
+    await this.session.ports.handled?.();
     const items = this.saved;
     this.saved = [];
     let missing = 0;

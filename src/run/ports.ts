@@ -25,6 +25,8 @@ export interface RunPorts extends GatePorts {
   offered?(): number;
   /** Told of each file that was archived. */
   archived?(item: Item, number: number, file: SavedFile): void;
+  /** Resolves when whoever was told of files has done with them. */
+  handled?(): Promise<void>;
   /** Files that make way for what their rows ask for now. */
   replacements: Replacements;
   /** Ends the sleep of the loop. */

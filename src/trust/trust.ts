@@ -169,12 +169,11 @@ export function withLineEnds(text: string): string {
 
 /** The refusal of values that nobody could be asked about. */
 export function unagreed(folder: string, values: readonly FolderValue[], command: string): EarlyExit {
-  const [what, they] =
-    values.length === 1 ? ["a value", "it has no effect"] : ["values", "they have no effect"];
+  const what = values.length === 1 ? "a value" : "values";
   const lines = values.map((value) => `  ${shownFolderValue(value)}`).join("\n");
   return new EarlyExit(
     "usage",
-    `${terminalText(folder)} may come from somebody else, and sets ${what} that you have not agreed to on this machine:\n${lines}\nUntil you agree, ${they}. Nothing was sent. Run \`${command}\` to look and agree.`,
+    `${terminalText(folder)} may come from somebody else, and sets ${what} that you have not agreed to on this machine:\n${lines}\nThis command does not begin before you agree. Nothing was sent. Run \`${command}\` to look and agree.`,
   );
 }
 

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
 import { describe, expect, test, vi } from "vitest";
@@ -549,12 +549,25 @@ models:
     place.write("after.yaml", `${row}\nafter: { file: exit 3, set: exit 4, timeout: 2m }\n`);
     await called(0, place, "plan after.yaml --sandbox --json");
     await called(0, place, "trust after.yaml --yes");
-    for (const ending of ["", " --after-file true"]) {
-      await called(5, place, `run after.yaml --sandbox --json --yes${ending}`);
+    const documents = async (ending: string) => {
+      const { stdout } = await called(5, place, `run after.yaml --sandbox --json --yes${ending}`);
       await called(0, place, "status --sandbox --json");
       await called(0, place, "status --all --sandbox --json");
       await called(0, place, "report --since 1h --sandbox --json");
-    }
+      return JSON.parse(stdout).folder as string;
+    };
+    await documents("");
+    const folder = await documents(" --after-file true");
+    for (const name of readdirSync(folder)) if (name.startsWith("cup.")) rmSync(join(folder, name));
+    await documents(" --after-file true --after-set true");
+  });
+
+  test("of a set that lacks an approved file", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    place.write("set.yaml", `approve: true\nrows: [{ id: cup, model: ${cheapModel}, prompt: a cup }]\n`);
+    await called(10, place, "run set.yaml --sandbox --yes");
+    await called(0, place, "reject cup --sandbox");
+    await called(0, place, "run set.yaml --sandbox --json --yes --after-set true");
   });
 });
 

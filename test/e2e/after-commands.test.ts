@@ -185,21 +185,20 @@ test("of megabytes that a command prints, only the last line is kept", async () 
     reasons: [{ rowId: "cup", reason: "ended with 1: the end" }],
     set: null,
     setDone: false,
+    setWaits: null,
   });
   expect(ended.stderr.length).toBeLessThan(2_000);
 });
 
-test("a command that changes or takes away its file is told by verify", async () => {
+test("a file that its command changes is told by verify, and one that it takes away is fetched again", async () => {
   const [at, service] = await place();
   const command = 'if [ "$BULKGEN_ITEM" = cup ]; then echo x >> "$BULKGEN_FILE"; else rm "$BULKGEN_FILE"; fi';
   const ended = await run(at, ["run", "set.csv", "--yes", "--after-file", command], service);
   expect(ended.code, ended.stderr).toBe(0);
-  // Whether the run noticed in time that a file was gone, and fetched it again, depends on when the command ran.
-  rmSync(join(at.folder, "outputs/set/jar.png"), { force: true });
   const verified = await run(at, ["verify"]);
   expect(verified.code).not.toBe(0);
   expect(verified.stdout).toContain("cup.png");
-  expect(verified.stdout).toContain("jar.png");
+  expect(verified.stdout).not.toContain("jar.png");
   expect(service.made).toHaveLength(2);
 });
 
@@ -243,13 +242,18 @@ test("the commands of a job file are run only once this user has agreed to exact
   expect(planned.stdout).toContain(
     "- a command is run once everything is archived, for at most 2m: echo all",
   );
+  const refusal =
+    "`bulkgen run` does not begin before you have agreed to these commands of the job file on this machine: `bulkgen trust theirs.yaml` shows and asks";
+  expect(oneLine(planned.stdout)).toContain(refusal);
   for (const words of [["--yes"], ["--yes", "--sandbox", "--model", "aurora-image-mini"]]) {
     const refused = await run(at, ["run", "theirs.yaml", ...words], service);
     expect(refused.code).toBe(2);
     const file = join(at.folder, "theirs.yaml");
-    expect(refused.stderr).toContain(`  after-file: echo owned >> owned.txt  (${file}:4:8)\n`);
-    expect(refused.stderr).toContain(`  after-set: echo all >> owned.txt  (${file}:4:8)\n`);
-    expect(refused.stderr).toContain("Nothing was sent. Run `bulkgen trust theirs.yaml` to look and agree.");
+    expect(refused.stderr).toContain(`  after-file: echo owned >> owned.txt  (${file}:4:16)\n`);
+    expect(refused.stderr).toContain(`  after-set: echo all >> owned.txt  (${file}:4:46)\n`);
+    expect(refused.stderr).toContain(
+      "This command does not begin before you agree. Nothing was sent. Run `bulkgen trust theirs.yaml` to look and agree.",
+    );
   }
   expect([service.made, lines(at, "owned.txt")]).toEqual([[], []]);
   // The user's own are run in place of theirs; an empty one runs nothing.
@@ -259,6 +263,7 @@ test("the commands of a job file are run only once this user has agreed to exact
   expect([lines(at, "own.txt"), lines(at, "owned.txt")]).toEqual([["own"], []]);
 
   expect((await run(at, ["trust", "theirs.yaml", "--yes"])).stdout).toContain("agreed to 2 values");
+  expect((await run(at, ["plan", "theirs.yaml"], service)).stdout).not.toContain("bulkgen trust");
   const agreed = await run(at, ["run", "theirs.yaml", "--yes"], service);
   expect(agreed.code, agreed.stderr).toBe(0);
   expect(lines(at, "owned.txt")).toEqual(["all", "owned"]);
@@ -270,15 +275,38 @@ test("the commands of a job file are run only once this user has agreed to exact
 });
 
 test("a command of several lines is shown as such: what follows a comment is run too", async () => {
-  const lines = "|\n    true # and nothing else\n    touch owned\n";
-  const [at] = await place({
+  const written = "|\n    true # and nothing else\n    touch owned; false\n";
+  const after = `\n  file: ${written}  set: ${written}`;
+  const [at, service] = await place({
     "theirs.yaml": theirs.replace(
       "{ file: echo owned >> owned.txt, set: echo all >> owned.txt, timeout: 2m }",
-      `\n  file: ${lines}`,
+      after,
     ),
   });
-  const shown = "true # and nothing else ↵ touch owned";
-  expect((await run(at, ["trust", "theirs.yaml", "--yes"])).stdout).toContain(`after-file: ${shown}  (`);
+  const shown = "true # and nothing else ↵ touch owned; false";
+  const trusted = (await run(at, ["trust", "theirs.yaml", "--yes"])).stdout;
+  const file = join(at.folder, "theirs.yaml");
+  expect(trusted).toContain(`after-file: ${shown}  (${file}:5:9)\n`);
+  expect(trusted).toContain(`after-set: ${shown}  (${file}:8:8)\n`);
+  expect((await run(at, ["run", "theirs.yaml", "--yes"], service)).code).toBe(5);
+  const status = oneLine((await run(at, ["status"])).stdout);
+  expect(status).toContain(`--after-file '${shown}' --after-set '${shown}'`);
+});
+
+test("a column that the command after a file names is used, whoever gives the command", async () => {
+  const csv = "id,model,prompt,sku,other\ncup,plain-image,a cup,17,x\n";
+  const job = `
+rows: [{ id: cup, model: plain-image, prompt: a cup, sku: 17, other: x }]
+after: { file: 'echo "$BULKGEN_COLUMN_SKU"' }
+`;
+  const [at, service] = await place({ "set.csv": csv, "set.yaml": job });
+  const named = ["--after-file", 'echo "$BULKGEN_COLUMN_SKU"'];
+  const longer = ["--after-file", 'echo "$BULKGEN_COLUMN_SKU_2"'];
+  const notes = async (...words: string[]) => oneLine((await run(at, ["plan", ...words], service)).stdout);
+  const unused = 'column "other" is not used';
+  expect(await notes("set.csv", ...named)).toContain(unused);
+  expect(await notes("set.yaml")).toContain(unused);
+  expect(await notes("set.csv", ...longer)).toContain('columns "sku", "other" are not used');
 });
 
 test("a run that came with a folder runs no command that nobody has agreed to here", async () => {

@@ -72,6 +72,8 @@ export interface AfterLeft {
   left: number;
   /** Why the command after the set failed; null if it did not. */
   set: string | null;
+  /** Files of the set that are missing on the disk, so that the command after it was not run; absent if none is. */
+  missing?: number;
 }
 
 export interface RunChange {
@@ -262,7 +264,7 @@ export interface ArchivedFile extends SavedFile {
 export interface MadeItem {
   item: Item;
   /** `outFolder` is that of the run that saved the file. */
-  files: readonly (Omit<SavedFile, "check"> & Pick<ArchivedOutput, "outFolder">)[];
+  files: readonly (Omit<SavedFile, "check"> & Pick<ArchivedOutput, "number" | "outFolder">)[];
   attempts: readonly Attempt[];
 }
 

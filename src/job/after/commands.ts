@@ -3,33 +3,45 @@ import { dirname, join } from "node:path";
 import PQueue from "p-queue";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { isPruned } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { backoffMs, readTriesMax } from "../../core/again.js";
 import type { Log } from "../../core/ports/send.js";
-import type { AfterLeft, ArchivedOutput, Item, Run, SavedFile } from "../../core/ports/store.js";
+import type { AfterLeft, Item, Run, SavedFile } from "../../core/ports/store.js";
 import { runShell, type ShellResult } from "../../shell.js";
 import { type AfterWork, openAfterRecord } from "../../store/after.js";
 import type { Store } from "../../store/workspace/workspace.js";
-import { duration } from "../../text/amounts.js";
+import { count, duration } from "../../text/amounts.js";
 import type { Environment } from "../../text/environment.js";
+import { someOf } from "../../text/reasons.js";
 import { shortText } from "../../text/terminal.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { type AskedItem, askedItems } from "./asked.js";
 import { environmentOfFile, environmentOfSet, type FileFacts } from "./environment.js";
 import { commandsOf } from "./settings.js";
 
 /**
  * Runs the user's commands after files and after the set, beside the run: no request and no poll waits for them, and what
- * becomes of them changes no item. Each file is told of as it is archived. At its end the run goes through all its files
- * once more: what an earlier run left, what a crash cut short, and what did not fit into the queue.
+ * becomes of them changes no item. Each file is told of as it is archived. At its end the run goes through all files of its
+ * rows once more: what an earlier run left, what a crash cut short, what another command was run for, and what did not fit
+ * into the queue.
  */
 export interface After {
   /** A file was archived. */
   saved(item: Item, number: number, file: SavedFile): void;
-  /** Waits for all commands. With `isComplete`, everything that the sheet asks for is archived. */
-  finish(isComplete: () => Promise<boolean>): Promise<AfterOutcome>;
+  /** Resolves when every command that was begun or waits has ended: they may have taken files away. */
+  idle(): Promise<void>;
+  /** Waits for all commands. */
+  finish(ending: Ending): Promise<AfterOutcome>;
   /** Ends the commands that are still running, and lets go of the record. */
   close(): Promise<void>;
+}
+
+/** How the run ends, asked once the commands after files have ended. */
+export interface Ending {
+  /** Everything that the run was to make is archived, and nobody is asked about it any more. */
+  isWell(): Promise<boolean>;
+  /** The numbers of the job's files that are nowhere, by the keys of their items. */
+  missing(): Promise<ReadonlyMap<string, readonly number[]>>;
 }
 
 export interface AfterOutcome extends AfterLeft {
@@ -37,11 +49,13 @@ export interface AfterOutcome extends AfterLeft {
   done: number;
   /** The command after the set has done its work in this execution. */
   setDone: boolean;
+  /** What the job still lacks, so that the command after the set was not run although the run ended well; null if nothing. */
+  setWaits: string | null;
 }
 
 export interface AfterOptions {
   run: Run;
-  store: Pick<Store, "archived">;
+  store: Store;
   workspace: Pick<Workspace, "root" | "stateFile">;
   environment: Environment;
   clock: Clock;
@@ -178,66 +192,104 @@ class Commands implements After {
     return { ...result, isLate: late.signal.aborted };
   }
 
-  async finish(isComplete: () => Promise<boolean>): Promise<AfterOutcome> {
+  async idle(): Promise<void> {
     await this.queue.onIdle();
-    const set = await this.rest();
+  }
+
+  async finish(ending: Ending): Promise<AfterOutcome> {
+    await this.idle();
+    if (this.commands.file !== "") await this.rest();
     if (this.crash !== undefined) throw this.crash;
-    const { setDone, reason } = await this.afterSet(set, isComplete);
+    const set = await this.afterSet(ending);
     const { done, failed, reasons, left } = this;
-    return { done, failed, reasons, left, set: reason, setDone };
+    return { done, failed, reasons, left, set: null, setDone: false, setWaits: null, ...set };
   }
 
-  /** Goes through all files of the run. Returns how many there are, and a name for exactly these. */
-  private async rest(): Promise<{ files: number; name: string }> {
+  /** Goes through all files of the run's rows, with those of their other takes. */
+  private async rest(): Promise<void> {
     const { run, store } = this.options;
-    const hash = createHash("sha256");
-    let files = 0;
-    for await (const page of store.archived(run.jobId)) {
-      for (const { item, number, outFolder, jobName, ...file } of page) {
-        if (item.runId !== run.id || isPruned(file.check) || file.bucket != null) continue;
-        files++;
-        hash.update(`${item.key}\n${number}\n${file.sha256}\n${file.file}\n${item.approval ?? ""}\n`);
-        const path = join(jobFolder({ outFolder, jobName }), file.file);
-        const facts = { item, number, path, file: file.file, sha256: file.sha256, mime: file.mime };
-        if (this.commands.file !== "") this.add(facts);
-      }
-      await this.queue.onIdle();
-      if (this.commands.file !== "" && this.isOver) this.left += await this.leftOf(page);
-      if (this.signal.aborted) break;
+    for await (const page of askedItems(store, run)) {
+      const files = page
+        .filter(({ takes }) => takes.some(({ item }) => item.runId === run.id))
+        .flatMap((asked) => this.filesOf(asked));
+      for (const file of files) this.add(file);
+      await this.idle();
+      if (this.isOver) for (const file of files) if (await this.isLeft(file)) this.left++;
+      if (this.signal.aborted) return;
     }
-    return { files, name: hash.digest("hex") };
   }
 
-  /** How many of these files no command was run for. A file that is not there is told by others. */
-  private async leftOf(page: readonly ArchivedOutput[]): Promise<number> {
-    let left = 0;
-    for (const output of page) {
-      const { item, outFolder, jobName, file, check, bucket } = output;
-      const work = this.workOf(output);
-      const isOthers = item.runId !== this.options.run.id || isPruned(check) || bucket != null;
-      if (isOthers || this.begun.has(work.of) || this.record.has(work)) continue;
-      if ((await nodeDisk.size(join(jobFolder({ outFolder, jobName }), file))) !== null) left++;
-    }
-    return left;
+  /** The files of an item and its retakes that were saved on the disk. */
+  private filesOf({ takes }: AskedItem): FileFacts[] {
+    const { jobName } = this.options.run;
+    return takes.flatMap(({ item, files }) =>
+      files
+        .filter(({ bucket }) => bucket == null)
+        .map(({ outFolder, ...file }) => ({
+          ...file,
+          item,
+          path: join(jobFolder({ outFolder, jobName }), file.file),
+        })),
+    );
   }
 
-  private async afterSet(
-    { files, name }: { files: number; name: string },
-    isComplete: () => Promise<boolean>,
-  ): Promise<{ setDone: boolean; reason: string | null }> {
+  /** Whether no command was run for a file. One that is not there is told by others. */
+  private async isLeft(file: FileFacts): Promise<boolean> {
+    const work = this.workOf(file);
+    if (this.begun.has(work.of) || this.record.has(work)) return false;
+    return (await nodeDisk.size(file.path)) !== null;
+  }
+
+  private async afterSet(ending: Ending): Promise<Partial<AfterOutcome>> {
     const { run, clock, log } = this.options;
-    const work = { command: this.commands.set, of: `set\n${run.jobName}\n${name}` };
-    const waits = this.failed + this.left > 0 || this.signal.aborted || files === 0;
-    const none = { setDone: false, reason: null };
-    if (work.command === "" || waits || this.record.has(work) || !(await isComplete())) return none;
+    const work = { command: this.commands.set, of: `${run.jobName}\n${run.edition}` };
+    const waits = this.failed + this.left > 0 || this.signal.aborted;
+    if (work.command === "" || waits || !(await ending.isWell())) return {};
+    const { files, state, lacks, missing } = await this.set(ending);
+    if (files === 0 || this.record.lastState(work) === state) return {};
+    if (lacks !== null) return { setWaits: lacks };
+    if (missing > 0) return { missing };
     const reason = await this.tried(work.command, environmentOfSet(run, files));
     if (reason === null) {
-      this.record.add(work, clock.now());
-      return { setDone: true, reason };
+      this.record.doneFor(work, state, clock.now());
+      return { setDone: true };
     }
-    if (this.signal.aborted) return { setDone: false, reason: "was ended by the interrupt" };
+    if (this.signal.aborted) return { set: "was ended by the interrupt" };
     log.warn({}, `the command after the set ${reason}`);
-    return { setDone: false, reason };
+    return { set: reason };
+  }
+
+  /** The set as it is now: all takes of what the sheet asks for. */
+  private async set(ending: Ending): Promise<SetNow> {
+    const { run, store } = this.options;
+    const picks = await store.picks();
+    const missing = await ending.missing();
+    const hash = createHash("sha256");
+    const without: string[] = [];
+    const now = { files: 0, missing: 0, undone: 0 };
+    for await (const page of askedItems(store, run))
+      for (const asked of page) {
+        if (!asked.takes.some(isUsable)) without.push(asked.rowId);
+        for (const { item, files } of asked.takes)
+          for (const { number, sha256, file } of files) {
+            const { id, key, approval } = item;
+            hash.update(JSON.stringify([key, number, sha256, file, approval, picks.has(id)]));
+            now.files++;
+            // What a person has rejected is not handed over.
+            if (approval !== "rejected" && missing.get(key)?.includes(number)) now.missing++;
+          }
+        if (this.commands.file !== "")
+          for (const file of this.filesOf(asked)) if (await this.isLeft(file)) now.undone++;
+      }
+    const lacks = [
+      ...(without.length === 0
+        ? []
+        : [`${someOf(without)} ${without.length === 1 ? "is" : "are"} not archived, or not approved`]),
+      ...(now.undone === 0
+        ? []
+        : [`the command after a file has not done its work for ${count(now.undone, "file")}`]),
+    ];
+    return { ...now, state: hash.digest("hex"), lacks: lacks.length === 0 ? null : lacks.join("; ") };
   }
 
   async close(): Promise<void> {
@@ -245,4 +297,19 @@ class Commands implements After {
     await this.queue.onIdle();
     this.record.close();
   }
+}
+
+interface SetNow {
+  files: number;
+  /** Of them, those that are missing on the disk. */
+  missing: number;
+  /** A name for exactly these files, and what people have decided about them. */
+  state: string;
+  /** What the sheet asks for and is not there, in words; null if nothing. */
+  lacks: string | null;
+}
+
+/** Whether a take has files, and nobody has to approve them or has rejected them. */
+function isUsable({ item: { approval }, files }: AskedItem["takes"][number]): boolean {
+  return files.length > 0 && (approval === null || approval === "approved");
 }

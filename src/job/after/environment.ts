@@ -2,6 +2,7 @@ import { basename, extname } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import { stepOf } from "../../archive/index-file.js";
 import type { Item, Run, SavedFile } from "../../core/ports/store.js";
+import { columnPrefix, environmentName } from "../../manifest/shape/columns.js";
 
 /**
  * What a command after a file or a set is told, in its environment. A bulkgen that the command starts has these variables
@@ -26,7 +27,7 @@ export const afterVariables = [
 ] as const;
 
 /** Params and columns have variables of their own. */
-export const afterPrefixes = ["BULKGEN_PARAM_", "BULKGEN_COLUMN_"] as const;
+export const afterPrefixes = ["BULKGEN_PARAM_", columnPrefix] as const;
 
 export interface FileFacts extends Pick<SavedFile, "file" | "sha256" | "mime"> {
   item: Item;
@@ -78,7 +79,7 @@ export function environmentOfFile(
     BULKGEN_MODEL_KEY: clean(item.model),
     BULKGEN_PROMPT_TEXT: prompt,
     ...variables("BULKGEN_PARAM_", params),
-    ...variables("BULKGEN_COLUMN_", columns),
+    ...variables(columnPrefix, columns),
     BULKGEN_JSON: JSON.stringify(facts),
   };
 }
@@ -127,11 +128,11 @@ function taken(
   return Object.fromEntries(Array.from(entries, ([name, text]) => [take(name), take(text)]));
 }
 
-/** `Product name` is PRODUCT_NAME. A name that the shell cannot write is in the JSON only. */
+/** A name that the shell cannot write is in the JSON only. */
 function variables(prefix: string, values: Readonly<Record<string, string>>): Record<string, string> {
   const all: Record<string, string> = {};
   for (const [name, value] of Object.entries(values)) {
-    const variable = name.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+    const variable = environmentName(name);
     if (/[A-Z0-9]/.test(variable)) all[prefix + variable] ??= value;
   }
   return all;

@@ -56,12 +56,11 @@ export function commandsOfJob(
   { given }: Pick<AfterSettings, "given">,
 ): FolderValue[] {
   if (after === undefined) return [];
-  const place = `${from}:${after.mark.line}:${after.mark.lineColumn}`;
-  const { file, set } = after;
-  return [
-    ...(file === undefined || given.file !== undefined ? [] : [commandValue("file", file, place)]),
-    ...(set === undefined || given.set !== undefined ? [] : [commandValue("set", set, place)]),
-  ];
+  return (["file", "set"] as const).flatMap((name) => {
+    const [command, { line, lineColumn }] = [after[name], after.marks[name]];
+    if (command === undefined || given[name] !== undefined) return [];
+    return [commandValue(name, command, `${from}:${line}:${lineColumn}`)];
+  });
 }
 
 /** A command as something to agree to. Equal for a job file, a setting, a saved plan and a run that has it. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../../clock.js";
 import { residual } from "../../core/charges/readings.js";
 import { reconcile } from "../../core/charges/verdict.js";
+import { defined } from "../../core/defined.js";
 import { type ExitName, weightiest } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
 import { asBalance, type Credits, minus } from "../../core/money.js";
@@ -146,8 +147,8 @@ export async function closeRun(
   return { run: ended, exit, stops, reasons, counts, balance, lastBalance, resumeAt, creditCheck, after };
 }
 
-/** Whether everything that the sheet asks for is archived, and nobody is asked about it any more. */
-export async function isComplete(
+/** Whether everything that the run was to make is archived, and nobody is asked about it any more. */
+export async function endsWell(
   { opened: { store }, run, leftOut }: Pick<ClosingOptions, "opened" | "run" | "leftOut">,
   gate: Gate,
 ): Promise<boolean> {
@@ -157,8 +158,9 @@ export async function isComplete(
 /** What is left of the commands; null if nothing is. */
 function leftAfter(after: AfterOutcome | null): AfterLeft | null {
   if (after === null) return null;
-  const { failed, reasons, left, set } = after;
-  return failed + left === 0 && set === null ? null : { failed, reasons, left, set };
+  const { failed, reasons, left, set, missing } = after;
+  if (failed + left === 0 && set === null && missing === undefined) return null;
+  return { failed, reasons, left, set, ...defined({ missing }) };
 }
 
 /** What an execution leaves. */

@@ -20,6 +20,7 @@ import {
 import { arrange, Replacements } from "../../run/arrange.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
+import type { Gate } from "../../run/gate/gate.js";
 import { type Progress, runLoop } from "../../run/loop.js";
 import { openSession, type RunPorts, type RunSettings, type Session } from "../../run/ports.js";
 import type { PublishPorts } from "../../run/publishing.js";
@@ -29,10 +30,11 @@ import type { RunNote, WorkspaceLock } from "../../workspace/lock.js";
 import { endOnDatabaseError } from "../../workspace/open.js";
 import { bucketNamed } from "../../workspace/outputs-place.js";
 import { loggedWorkspace } from "../../workspace/state.js";
-import { type After, type AfterOutcome, openAfter } from "../after/commands.js";
+import { type After, type AfterOutcome, type Ending, openAfter } from "../after/commands.js";
 import { type OrderPolling, pollOrders } from "../orders/attend.js";
-import { closeRun, type Execution, isComplete } from "./closing.js";
+import { closeRun, type Execution, endsWell } from "./closing.js";
 import { type Outputs, type OutputsOptions, openOutputs } from "./outputs.js";
+import { missingFiles } from "./prepare.js";
 import { agreeToRun } from "./run-values.js";
 
 /** Polls in flight at once, unless there are more lanes. The quota limits them far more than this does. */
@@ -81,7 +83,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
         onProgress(progress);
       };
       await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend });
-      outcome = (await after?.finish(() => isComplete(options, session.gate))) ?? null;
+      outcome = (await after?.finish(endingOf(options, session.gate))) ?? null;
       if (interrupt.aborted && !session.gate.stopped("interrupted"))
         session.gate.stop("interrupted", "interrupted while commands ran after files");
     } finally {
@@ -98,6 +100,15 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await outputs.close();
   }
   return closeRun(options, beganAt, session.gate, outcome);
+}
+
+/** What the commands after the files are told of the run's end. */
+function endingOf(options: ExecuteOptions, gate: Gate): Ending {
+  const { opened, run } = options;
+  return {
+    isWell: () => endsWell(options, gate),
+    missing: () => missingFiles(opened.store, run.jobName, run),
+  };
 }
 
 /** Records why the run ends, as far as its database still takes it: without a record, `status` says that it crashed. */
@@ -177,7 +188,7 @@ function portsOf(
     save,
     ...(offered === undefined ? {} : { offered }),
     refusal,
-    ...(after === null ? {} : { archived: (...saved) => after.saved(...saved) }),
+    ...(after === null ? {} : { archived: (...saved) => after.saved(...saved), handled: () => after.idle() }),
     spendLog: account.spendLog,
     lanes: account.lanes(lanes),
     publish: publishPorts(options),

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import { announcedIn } from "../../api/announced.js";
 import type { Me, Model } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
@@ -106,14 +106,14 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const { account, store } = given;
   const opened = await openedFor(given);
   await agreeToPlace(given, opened.manifest);
-  await agreeToCommands(given, opened.manifest);
+  const commandsNotes = await agreeToCommands(given, opened.manifest);
   const { edition: ofSheet } = opened.manifest;
   const options =
     given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
   const reading = await account.identify();
   const { models, unpriced = [] } = await account.models();
   checkModels(Object.keys(options.run.modelCaps ?? {}), models);
-  const asked: Asked = { ...options, ...reading, models, unpriced };
+  const asked: Asked = { ...options, ...reading, models, unpriced, commandsNotes };
   const runs = (await store?.runs()) ?? [];
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
@@ -158,8 +158,9 @@ interface Opened {
 }
 
 /** Opens the manifest up to its first row. Throws EarlyExit if it has no rows. */
-async function openedFor({ manifest: path, reading, draft, signal }: PrepareOptions): Promise<Opened> {
-  const manifest = interruptible(await openManifest(path, reading), signal);
+async function openedFor({ manifest: path, reading, after, draft, signal }: PrepareOptions): Promise<Opened> {
+  const { file: afterFile } = afterCommands(after, null);
+  const manifest = interruptible(await openManifest(path, { ...reading, afterFile }), signal);
   const begun = await begin(manifest, draft);
   if (begun === null) throw manifestProblems(draft.problems());
   return { manifest, begun };
@@ -184,6 +185,8 @@ function interruptible(manifest: Manifest, signal: AbortSignal): Manifest {
 interface Asked extends Omit<PrepareOptions, "manifest">, AccountReading {
   models: readonly Model[];
   unpriced: readonly string[];
+  /** What a person should know of the job file's commands. */
+  commandsNotes: readonly string[];
 }
 
 /** The plan of a manifest for the job of that name, using its history. Throws EarlyExit. */
@@ -262,6 +265,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...otherFolders(runs, name, asked.workspace.outFolder),
     ...unknownDefault(asked.reading.defaults?.model, models),
     ...commandNotes(afterCommands(asked.after, plan.after), isWhole(plan)),
+    ...asked.commandsNotes,
   );
   return plan;
 }
@@ -337,18 +341,31 @@ async function agreeToPlace(
   await agreeToValues([{ setting: "publish", value: to, from: manifest.file }], manifest, workspace, agreeTo);
 }
 
-/** Nor is a command of a job file run before this user has agreed to exactly this one, in a rehearsal neither. */
+/**
+ * Nor is a command of a job file run before this user has agreed to exactly this one, in a rehearsal neither. A plan runs none,
+ * and says what its run will ask.
+ */
 async function agreeToCommands(
-  { after, runsCommands, run, workspace, agreeTo }: PrepareOptions,
+  { after, runsCommands, run, workspace, agreeTo, manifest: path, reading }: PrepareOptions,
   manifest: Manifest,
-): Promise<void> {
-  if (!runsCommands) return;
+): Promise<string[]> {
+  const values = commandsOfJob(manifest, after);
+  if (!runsCommands) {
+    const asked = notAgreed(workspace.sharedFolder, workspace.root, values);
+    const named = shellWord(isAbsolute(path) ? relative(reading.cwd ?? ".", path) : path);
+    return asked.length === 0
+      ? []
+      : [
+          `\`bulkgen run\` does not begin before you have agreed to ${asked.length === 1 ? "this command" : "these commands"} of the job file on this machine: \`bulkgen trust ${named}\` shows and asks`,
+        ];
+  }
   if (run.archiveOnly && afterCommands(after, manifest.after ?? null).file !== "")
     throw new EarlyExit(
       "usage",
       "the command after each file needs the file on this disk, and --archive-only keeps none here. Nothing was sent. Leave out one of them.",
     );
-  await agreeToValues(commandsOfJob(manifest, after), manifest, workspace, agreeTo);
+  await agreeToValues(values, manifest, workspace, agreeTo);
+  return [];
 }
 
 async function agreeToValues(

@@ -69,7 +69,7 @@ function afterOf(document: Document, plain: Plain | undefined): Pick<SourceJob, 
       ...(typeof file === "string" ? { file } : {}),
       ...(typeof set === "string" ? { set } : {}),
       ...(timeoutMs === null ? {} : { timeoutMs }),
-      mark: document.markAt(["after"]),
+      marks: { file: document.markAt(["after", "file"]), set: document.markAt(["after", "set"]) },
     },
   };
 }

@@ -27,6 +27,14 @@ export function columnName(written: string): string {
     : trimmed;
 }
 
+/** How a command after a file is told a value of this name, behind a prefix: `Product name` is PRODUCT_NAME. */
+export function environmentName(name: string): string {
+  return name.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+}
+
+/** Before the name of a column in the environment of a command after a file. */
+export const columnPrefix = "BULKGEN_COLUMN_";
+
 /** A column as spreadsheets name it: the 28th is AB. */
 export function columnLetters(number: number): string {
   const before = Math.floor((number - 1) / 26);

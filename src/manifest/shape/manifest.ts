@@ -39,7 +39,8 @@ export interface JobAfter {
   set?: string;
   /** How long one of them may take (ms). */
   timeoutMs?: number;
-  mark: Mark;
+  /** Where each command stands. */
+  marks: Readonly<Record<"file" | "set", Mark>>;
 }
 
 /** Some rows, one for each item before copies, and the problems found with them. */

@@ -32,7 +32,7 @@ const itemsOfKeys = `
   FROM items WHERE job_id = @jobId AND key IN (SELECT value FROM json_each(@keys))`;
 const areNamed = "item_id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids))";
 const filesOfItems = `
-  SELECT item_id AS itemId, file, bytes, sha256, mime, bucket, out_folder AS outFolder FROM outputs WHERE ${areNamed} AND file IS NOT NULL
+  SELECT item_id AS itemId, number, file, bytes, sha256, mime, bucket, out_folder AS outFolder FROM outputs WHERE ${areNamed} AND file IS NOT NULL
   ORDER BY item_id, number`;
 const attemptsOfItems = `${selectAttempts} WHERE ${areNamed} ORDER BY item_id, number`;
 
