@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { s3Server } from "../bucket/s3-server.js";
 import { newPlace, type Place, run } from "./command.js";
 import { me, startService } from "./service.js";
 
@@ -97,7 +98,7 @@ test("after a redo the set is judged by what the sheet asks for", async () => {
   expect(redone.code, redone.stderr).toBe(0);
   expect(news(at)).toEqual([]);
   expect(oneLine(redone.stdout)).toContain(
-    "after the set the command was not run: jar is not archived, or not approved",
+    "after the set the command was not run: jar is not archived, or not approved. When nothing is missing, `bulkgen run ",
   );
   service.script(() => "serve");
   expect((await give("retry", "1", "--yes")).code).toBe(0);
@@ -181,4 +182,28 @@ test("a changed command is run for all takes of the rows, and for no row that th
   expect((await give(...changed)).code).toBe(0);
   expect(news(at)).toEqual(["jar-v2"]);
   expect(service.made).toHaveLength(4);
+});
+
+test("the set waits for the work on every file of the sheet, also after a redo", async () => {
+  const { at, give } = await place(sheet);
+  const fails = `test "$BULKGEN_ITEM" != jar || test -e ready || exit 126; ${eachFile}`;
+  const words = ["run", "set.csv", "--yes", "--after-file", fails, "--after-set", theSet];
+  expect((await give(...words)).code).toBe(5);
+  expect(news(at)).toEqual(["cup"]);
+  const redone = await give("redo", "cup", "--yes");
+  expect(redone.code, redone.stderr).toBe(0);
+  expect(oneLine(redone.stdout)).toContain("the command after a file has not done its work for 1 file");
+  expect(news(at)).toEqual(["cup-v2"]);
+  at.write("ready", "");
+  expect((await give(...words)).code).toBe(0);
+  expect(news(at)).toEqual(["jar", "set of 3"]);
+});
+
+test("files that a bucket alone keeps are a set too", async () => {
+  const { at, service } = await place(sheet);
+  const env = { ...service.env, ...(await s3Server()) };
+  const words = ["--yes", "--after-set", theSet, "--archive", "s3://inputs/set", "--archive-only"];
+  const ended = await run(at, ["run", "set.csv", ...words], { env });
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(news(at)).toEqual(["set of 2"]);
 });

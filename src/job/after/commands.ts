@@ -13,6 +13,7 @@ import type { Store } from "../../store/workspace/workspace.js";
 import { count, duration } from "../../text/amounts.js";
 import type { Environment } from "../../text/environment.js";
 import { someOf } from "../../text/reasons.js";
+import { shellWord } from "../../text/shell.js";
 import { shortText } from "../../text/terminal.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { type AskedItem, askedItems } from "./asked.js";
@@ -247,7 +248,8 @@ class Commands implements After {
     if (work.command === "" || waits || !(await ending.isWell())) return {};
     const { files, state, lacks, missing } = await this.set(ending);
     if (files === 0 || this.record.lastState(work) === state) return {};
-    if (lacks !== null) return { setWaits: lacks };
+    if (lacks !== null)
+      return { setWaits: `${lacks}. When nothing is missing, ${runOfSheet(run)} runs the command` };
     if (missing > 0) return { missing };
     const reason = await this.tried(work.command, environmentOfSet(run, files));
     if (reason === null) {
@@ -297,6 +299,13 @@ class Commands implements After {
     await this.queue.onIdle();
     this.record.close();
   }
+}
+
+/** How the run's sheet is run again. */
+function runOfSheet({ manifest, edition, options }: Run): string {
+  if (manifest === "-") return "a run of the sheet";
+  const ofEdition = edition === "" ? "" : ` --edition ${shellWord(edition)}`;
+  return `\`bulkgen run ${shellWord(manifest)}${ofEdition}${options.sandbox ? " --sandbox" : ""}\``;
 }
 
 interface SetNow {
