@@ -5,17 +5,17 @@ import { columnName, isKnown, labelled, outputName } from "./shape/columns.js";
 import { lostCellProblem } from "./shape/damage.js";
 import type { LateValues, Row } from "./shape/manifest.js";
 import { meansNo } from "./shape/repairs.js";
-import type { Aside, Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
+import {
+  type Aside,
+  type Cells,
+  isTemplate,
+  type SourceJob,
+  type SourceRow,
+  type Written,
+} from "./shape/source.js";
 import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
 import { Scope, variableName } from "./templates/scope.js";
-import {
-  isTemplate,
-  LateName,
-  type Names,
-  TemplateFault,
-  type Templates,
-  type Values,
-} from "./templates/template.js";
+import { LateName, type Names, TemplateFault, type Templates, type Values } from "./templates/template.js";
 
 export interface Expansion extends RowOptions {
   file: string;

@@ -9,8 +9,7 @@ import { leaves } from "../text/within.js";
 import { fixedFolder, isOfFiles, isThere, manifestFolder, patternOf } from "./folder.js";
 import { openBytes } from "./formats/bytes.js";
 import { isLocalPath } from "./local-inputs.js";
-import { rowsInMemory, type Source, type SourceRow, unreadSource } from "./shape/source.js";
-import { isTemplate } from "./templates/template.js";
+import { isTemplate, rowsInMemory, type Source, type SourceRow, unreadSource } from "./shape/source.js";
 
 /** Extensions by the field that takes such a file. What a file really is, its content says. */
 const extensions: Readonly<Record<MediaField, readonly string[]>> = {

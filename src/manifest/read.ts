@@ -31,9 +31,15 @@ import {
   unusedNotes,
 } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
-import { type Cells, type RowsFrom, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
+import {
+  type Cells,
+  isTemplate,
+  type RowsFrom,
+  type Source,
+  type SourceBatch,
+  unreadSource,
+} from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
-import { isTemplate } from "./templates/template.js";
 
 export interface SourceOptions extends CsvOptions, WorkbookOptions, ByteOptions {
   /** The folder of files that a manifest from standard input names. */

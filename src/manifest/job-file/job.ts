@@ -6,13 +6,13 @@ import type { Mark } from "../shape/manifest.js";
 import {
   type Axis,
   type Condition,
+  isTemplate,
   noWritten,
   type SourceJob,
   type SourceSetting,
   type SourceStep,
   type Written,
 } from "../shape/source.js";
-import { isTemplate } from "../templates/template.js";
 
 /** Fields that may be at the top of a job instead of in its defaults. */
 const topFields = ["id", "prompt", "output", "repeat"] as const;

@@ -145,3 +145,9 @@ export function rowsInMemory({ rows, problems, notes = [] }: SourceBatch): Sourc
       yield { rows: rows.slice(from, from + batchRows), problems: [] };
   };
 }
+
+/** Whether a text contains a template; other texts are never changed. */
+export function isTemplate(text: string): boolean {
+  // Fast path: most texts have no brace.
+  return text.includes("{") && (text.includes("{{") || text.includes("{%"));
+}

@@ -1,9 +1,8 @@
 import { isKnown, paramColumn, paramKey } from "../shape/columns.js";
 import { lostCellProblem } from "../shape/damage.js";
 import type { LateValues } from "../shape/manifest.js";
-import type { Cells, SourceRow } from "../shape/source.js";
+import { type Cells, isTemplate, type SourceRow } from "../shape/source.js";
 import {
-  isTemplate,
   LateName,
   type Names,
   TemplateFault,

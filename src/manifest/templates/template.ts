@@ -338,12 +338,6 @@ export interface Values {
 /** A compiled template. Throws TemplateFault. */
 export type Template = (values: Values) => string;
 
-/** Whether a text contains a template; other texts are never changed. */
-export function isTemplate(text: string): boolean {
-  // Fast path: most texts have no brace.
-  return text.includes("{") && (text.includes("{{") || text.includes("{%"));
-}
-
 const keptMax = 1_000;
 
 /** Compiles the templates of a manifest and collects the names that they use. */
