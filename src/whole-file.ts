@@ -1,5 +1,8 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { hostname } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
@@ -9,19 +12,56 @@ import { pipeline } from "node:stream/promises";
  * created exclusively, which follows no link, and that then takes the name, whatever has it.
  */
 
-/** How many names are tried for the new file. A person's own file may have one of them. */
+/** How many names are tried for the new file: this process may write the same file several times at once. */
 const triesMax = 100;
 
 const bufferBytes = 1 << 20;
 
-function partName(path: string, number: number): string {
-  return number === 1 ? `${path}.part` : `${path}.${number}.part`;
+/** This machine in names: a process of another one has nothing to do with the number. */
+const machine = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
+
+/** The file beside `path` that a process of this machine writes: `out.zip.1f0c9a2e-4711.part`. */
+export function partName(path: string, pid: number, number = 1): string {
+  return `${path}.${machine}-${pid}${number === 1 ? "" : `-${number}`}.part`;
+}
+
+/** The name of the file that a part is written for; the name itself if it is no part. */
+export function wholeName(path: string): string {
+  return path.replace(/\.[0-9a-f]{8}-\d+(-\d+)?\.part$/, "");
+}
+
+/**
+ * Removes what processes of this machine have left beside `path` when they were killed. The parts of processes that still run
+ * stay, and so do those of other machines: whether they run cannot be seen from here.
+ */
+function removeAbandoned(path: string): void {
+  try {
+    const start = `${basename(path)}.${machine}-`;
+    for (const name of readdirSync(dirname(path))) {
+      const pid = name.startsWith(start)
+        ? /^(\d+)(-\d+)?\.part$/.exec(name.slice(start.length))?.[1]
+        : undefined;
+      if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(dirname(path), name), { force: true });
+    }
+  } catch {
+    // Leftovers are no reason to write nothing; a folder that is missing is reported when the file is created.
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
 }
 
 /** Creates the file beside `path` that will take its name. Rejects with the system's error. */
 async function createPart(path: string): Promise<{ part: string; handle: FileHandle }> {
+  removeAbandoned(path);
   for (let number = 1; ; number++) {
-    const part = partName(path, number);
+    const part = partName(path, process.pid, number);
     try {
       return { part, handle: await open(part, "wx") };
     } catch (error) {
@@ -57,8 +97,9 @@ export async function writeWhole(
 
 /** Writes a file as a whole and synchronously. Throws the system's error. */
 export function writeWholeNow(path: string, text: string, mode = 0o666): void {
+  removeAbandoned(path);
   for (let number = 1; ; number++) {
-    const part = partName(path, number);
+    const part = partName(path, process.pid, number);
     let descriptor: number;
     try {
       descriptor = openSync(part, "wx", mode);

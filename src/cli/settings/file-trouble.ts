@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
+import { wholeName } from "../../whole-file.js";
 
 /**
  * Why the system refused a file or folder, in words; the system's own message if there are no better words. `file` is
@@ -9,7 +10,7 @@ export function fileTrouble(error: unknown, file?: string): string {
   const { code, message, path = file, dest } = error as NodeJS.ErrnoException & { dest?: string };
   if (path === undefined) return message;
   // Files are written under another name first.
-  const named = dest ?? path.replace(/(\.\d+)?\.part$/, "");
+  const named = dest ?? wholeName(path);
   const folder = dirname(path);
   switch (code) {
     case "ENOENT":
