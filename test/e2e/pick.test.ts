@@ -125,9 +125,11 @@ describe.concurrent("bulkgen pick", () => {
   });
 
   test("a selection from no item at all says so, and blames no column", slow, async () => {
-    const place = await twoTakes();
-    const redone = await run(place, ["redo", "--filter", "id=a01", "--sandbox"]);
-    expect(redone.stderr).toBe("bulkgen: run 2 has no archived item to select from\n");
+    const place = newPlace();
+    place.write("s.csv", `id,model,prompt\na,${cheapModel},[[moderation]] a`);
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    const redone = await run(place, ["redo", "--filter", "id=a", "--sandbox"]);
+    expect(redone.stderr).toBe("bulkgen: run 1 has no archived item to select from\n");
   });
 
   test("only what is archived can be picked, and a wrong name changes nothing", slow, async () => {
