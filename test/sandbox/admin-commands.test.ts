@@ -249,7 +249,7 @@ describe("the administration", () => {
     [["account", "--subscription", "paused"], "expected one of active, canceled, past_due, none"],
     [["account", "--period-end", "soon"], "expected a date such as 2026-12-31"],
     [["account", "--create", "ana"], "expected an e-mail address"],
-    [["keys", "create", " "], "a key needs a name"],
+    [["keys", "create", " "], "name: expected a value, got an empty text"],
   ])("refuses %j in one line, as a mistake of usage", async (words, message) => {
     const { status, stdout, stderr } = await bulkgen("sandbox", ...words);
     expect([status, stdout]).toEqual([2, ""]);
