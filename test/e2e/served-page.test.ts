@@ -34,7 +34,7 @@ test("a name that a key may not have is refused by `serve keys create`, too", as
   expect(await create("anna")).toMatchObject({ code: 0 });
   for (const [name, message] of [
     ["anna", 'there is a key "anna" already; choose another name'],
-    [" ", "a key needs a name, such as nightly"],
+    [" ", "name: expected a value, got an empty text"],
     ["a\u202eb", "a key's name may have no invisible characters"],
   ] as const)
     expect(await create(name)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
