@@ -117,6 +117,9 @@ export const gallery = z.strictObject({
     .string()
     .nullable()
     .describe("which picks a page of the picked files lacks, and why; null if it lacks none"),
+  missing: z
+    .array(z.strictObject({ row: rowNumber, rowId, reason: text("why, for people") }))
+    .describe("the rows that a page of the final set lacks; none on other pages"),
 });
 
 export const pick = z.array(

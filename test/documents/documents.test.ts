@@ -174,6 +174,7 @@ steps:
     await called(5, place, "verify --read-data --sandbox --json");
     await called(0, place, "verify --read-data --repair --clean --yes --sandbox --json");
     rmSync(join(outputs, "a03.png"));
+    await called(5, place, "gallery 1 --final --sandbox --json");
     await called(0, place, "plan set.csv --sandbox --json");
     await called(0, place, "doctor --rebuild --yes --sandbox --json");
   });

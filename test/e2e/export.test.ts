@@ -270,7 +270,7 @@ describe.concurrent("bulkgen export", () => {
     expect((await run(place, ["export", "--sandbox", "--files-only"])).code).toBe(2);
     rmSync(join(place.folder, "sandbox-outputs/s/a02.png"));
     const broken = await run(place, ["export", "--sandbox", "--zip", "again.zip"]);
-    expect(broken.code).toBe(2);
+    expect(broken.code).toBe(5);
     expect(broken.stderr).toContain("1 file is missing or changed: a02.png. Nothing was packed.");
     expect(place.files().filter((file) => file.includes("again"))).toEqual([]);
   });
@@ -284,7 +284,7 @@ describe.concurrent("bulkgen export", () => {
     const zip = () => run(place, ["export", "--sandbox", "--zip", "all.zip"]);
     const broken = await zip();
     expect(broken).toMatchObject({
-      code: 2,
+      code: 5,
       stderr: expect.stringContaining("2 files are missing or changed"),
     });
     const [, ...command] = /`(bulkgen .*?)`/.exec(broken.stderr)?.[1]?.split(" ") ?? [];

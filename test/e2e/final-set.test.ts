@@ -172,6 +172,53 @@ test("what is rejected is left out, also where nothing has to be approved", asyn
   expect(await left()).toMatchObject({ code: 0, files: ["a.png", "b-v2.png", "c.png"] });
 });
 
+/** Pictures that nobody has to approve, and two things made of each, one after the other. */
+const chain = film
+  .replace("approve: true", "model: plain-image")
+  .replace(/( {2}- \{ name: clip.*\n)/, '$1  - { name: big, image_url: "@clip" }\n')
+  .replace("  - { id: jar, prompt: a jar }\n", "");
+
+test("where nothing has to be approved, a rejected item's next take is approved and used by what follows", async () => {
+  const [where, service] = await place({ "film.yaml": chain });
+  const did = async (line: string, code = 0) => {
+    const end = await run(where, line.split(" "), service);
+    expect(end.code, `${line}: ${end.stderr}`).toBe(code);
+    return end.stdout + end.stderr;
+  };
+  await did("run film.yaml --yes");
+  await did("reject cup-frame --again --yes", 10);
+  await did("approve cup-frame-v2");
+  await did("redo cup-clip --yes");
+  // The last one would be made of the first clip again, which was made of the rejected frame.
+  expect(await did("redo cup-big --yes", 2)).toContain(
+    "cup-big would be made of cup-clip again, which was made of a rejected take. Make cup-clip again first, reject it and approve its new take. Nothing was changed.",
+  );
+  await did("reject cup-clip");
+  expect(await did("pick cup-clip-v2")).toContain("approve cup-clip-v2, then `bulkgen redo cup-big`");
+  await did("approve cup-clip-v2");
+  await did("redo cup-big --yes");
+  const files = async () => (await did("export --final --columns file")).match(/cup-[\w-]+\.png/g);
+  expect(await files()).toEqual(["cup-frame-v2.png", "cup-clip-v2.png", "cup-big-v2.png"]);
+  // A run of the same sheet takes back no decision.
+  await did("run film.yaml --yes");
+  expect(await files()).toEqual(["cup-frame-v2.png", "cup-clip-v2.png", "cup-big-v2.png"]);
+  await did("approve cup-clip");
+  await did("run film.yaml --yes");
+  expect(await did("export --columns item,approval")).toContain("cup-clip,approved\r\n");
+});
+
+test("the page of a final set names the rows that it lacks, and a ZIP with a missing file ends as the sheet does", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  await run(where, ["run", "cups.csv", "--yes"], service);
+  rmSync(join(where.folder, "outputs/cups/b.png"));
+  const page = await run(where, ["gallery", "--final"]);
+  expect(page).toMatchObject({ code: 5, stdout: expect.stringContaining("2 final files of job cups") });
+  expect(page.stderr).toContain("1 row has no final file:\n  row 3 (b): b.png is missing or changed");
+  const said = await run(where, ["gallery", "--final", "--json"]);
+  expect(JSON.parse(said.stdout).missing).toMatchObject([{ row: 3, rowId: "b" }]);
+  expect((await run(where, ["export", "--final", "--zip", "set.zip"])).code).toBe(5);
+});
+
 test("a retake is called as its row is, also after rows have swapped their ids", async () => {
   const [where, service] = await place({ "cups.csv": cups });
   await run(where, ["run", "cups.csv", "--yes"], service);
@@ -342,7 +389,7 @@ test("a file that is gone is not handed over: the sheet says so, as the ZIP does
   });
   const zip = await run(where, ["export", "--final", "--zip", "set.zip"]);
   expect(zip).toMatchObject({
-    code: 2,
+    code: 5,
     stderr: expect.stringContaining("1 file is missing or changed: b.png."),
   });
   expect((await run(where, ["verify", "--repair"], service)).code).toBe(0);

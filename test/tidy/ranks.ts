@@ -49,7 +49,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   store: ["draft", ".", "workspace", "accounts", "browse", "postgres"],
   archive: ["disk", "check", "download", "."],
   run: ["gate", "receipts", "."],
-  workspace: [".", "state-folder"],
+  workspace: [".", "takes", "state-folder"],
   job: ["paid", "orders", "after", "run"],
   upkeep: ["rebuild", "doctor", "archive"],
   report: [".", "gallery"],

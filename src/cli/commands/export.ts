@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
-import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
+import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { reviewedNames } from "../../job/orders/review.js";
 import type { Machine } from "../../machine.js";
 import { manifestFolder } from "../../manifest/folder.js";
@@ -30,8 +30,8 @@ import {
 } from "../../upkeep/archive/filled-sheet.js";
 import { pack } from "../../upkeep/archive/pack.js";
 import { sheetOfRows } from "../../upkeep/archive/sheet-of-rows.js";
-import type { MissingRow } from "../../upkeep/archive/sheet-rows.js";
 import { writeWhole } from "../../whole-file.js";
+import { sayMissing } from "../output/missing-rows.js";
 import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
@@ -92,19 +92,7 @@ async function write(
   }
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
-  return flags.final ? missingExit(await made.missing(), machine) : undefined;
-}
-
-const missingShown = 10;
-
-/** Names the rows without a final file, which decide the exit code. */
-function missingExit(missing: readonly MissingRow[], { stderr }: Machine): ExitName | undefined {
-  if (missing.length === 0) return undefined;
-  stderr.write(`${count(missing.length, "row has", "rows have")} no final file:\n`);
-  for (const { row, rowId, reason } of missing.slice(0, missingShown))
-    stderr.write(`  row ${row}${rowId === "" ? "" : ` (${terminalText(rowId)})`}: ${terminalText(reason)}\n`);
-  if (missing.length > missingShown) stderr.write(`  and ${missing.length - missingShown} more\n`);
-  return weightiest(missing.map(({ exit }) => exit));
+  return flags.final ? sayMissing(await made.missing(), machine) : undefined;
 }
 
 /** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */

@@ -15,6 +15,7 @@ import type { Environment } from "../../text/environment.js";
 import { someOf } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
 import { shortText } from "../../text/terminal.js";
+import { decisionsOn, finalOf } from "../../workspace/takes/final-set.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { type AskedItem, askedItems } from "./asked.js";
 import { environmentOfFile, environmentOfSet, type FileFacts } from "./environment.js";
@@ -264,18 +265,18 @@ class Commands implements After {
   /** The set as it is now: all takes of what the sheet asks for. */
   private async set(ending: Ending): Promise<SetNow> {
     const { run, store } = this.options;
-    const picks = await store.picks();
+    const decisions = await decisionsOn(store, run.jobId);
     const missing = await ending.missing();
     const hash = createHash("sha256");
     const without: string[] = [];
     const now = { files: 0, missing: 0, undone: 0 };
     for await (const page of askedItems(store, run))
       for (const asked of page) {
-        if (!asked.takes.some(isUsable)) without.push(asked.rowId);
+        if ("without" in finalOf(asked.takes, decisions)) without.push(asked.rowId);
         for (const { item, files } of asked.takes)
           for (const { number, sha256, file } of files) {
             const { id, key, approval } = item;
-            hash.update(JSON.stringify([key, number, sha256, file, approval, picks.has(id)]));
+            hash.update(JSON.stringify([key, number, sha256, file, approval, decisions.picks.has(id)]));
             now.files++;
             // What a person has rejected is not handed over.
             if (approval !== "rejected" && missing.get(key)?.includes(number)) now.missing++;
@@ -316,9 +317,4 @@ interface SetNow {
   state: string;
   /** What the sheet asks for and is not there, in words; null if nothing. */
   lacks: string | null;
-}
-
-/** Whether a take has files, and nobody has to approve them or has rejected them. */
-function isUsable({ item: { approval }, files }: AskedItem["takes"][number]): boolean {
-  return files.length > 0 && (approval === null || approval === "approved");
 }

@@ -141,7 +141,8 @@ async function decide(
   const runs = await store.runs();
   const others = what === "approve" && first ? await store.madeOfOthers(first.id) : [];
   const flags = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
-  const chosen = items.length === 1 && first ? madeOfOthersText(first.rowId, others, flags) : null;
+  const chosen =
+    items.length === 1 && first ? madeOfOthersText({ ...first, approval: "approved" }, others, flags) : null;
   const rejected =
     what === "reject" && first
       ? await store.madeOf(
@@ -205,7 +206,9 @@ async function redo(
   if (!facts.models) throw new Error("a redo without today's prices");
   const wanted = items.map((item) => withChange(item, change ?? null));
   if (change) checkChange(wanted, change, facts.models);
-  const variants = await variantsOf(store, run, pricesNow(wanted, facts, charges));
+  const made = await variantsOf(store, run, pricesNow(wanted, facts, charges));
+  // A person who rejects a take decides about the next one.
+  const variants = rejects ? made.map((variant) => ({ ...variant, approve: true as const })) : made;
   withinPrice(variants, agreed, (price) =>
     change?.params ? ` With --max-price ${showCredits(price)} you agree to it.` : "",
   );

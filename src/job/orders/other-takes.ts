@@ -1,4 +1,5 @@
 import { inCredits, sumOf } from "../../core/money.js";
+import type { Item } from "../../core/ports/store.js";
 import type { MadeOfOther } from "../../store/workspace/approvals.js";
 import { someOf } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
@@ -10,7 +11,7 @@ const namedMax = 20;
  * those that the user has to type again.
  */
 export function madeOfOthersText(
-  chosen: string,
+  { rowId: chosen, approval }: Pick<Item, "rowId" | "approval">,
   others: readonly MadeOfOther[],
   flags: string,
 ): string | null {
@@ -23,9 +24,9 @@ export function madeOfOthersText(
     return `${made}; only a step with approve: true hands on another take than the first`;
   const redo = `\`bulkgen redo ${ids.slice(0, namedMax).map(shellWord).join(" ")}${flags}\``;
   const again = `${redo} makes ${it} of ${chosen}, for ${inCredits(sumOf(others.map(({ price }) => price)))}`;
-  return first.approval === "rejected"
-    ? `${made}: ${again}`
-    : `${made}: reject ${first.madeOf}, then ${again}`;
+  if (first.approval === "rejected")
+    return approval === "waiting" ? `${made}: approve ${chosen}, then ${again}` : `${made}: ${again}`;
+  return `${made}: reject ${first.madeOf}, then ${again}`;
 }
 
 /** What was made of rejected takes, by their ids. */

@@ -66,6 +66,7 @@ export function redoItems({ names, selection, cwd, change, maxPrice }: Redo): Fi
     if (change?.prompt !== undefined) checkPrompt(change.prompt);
     const { run, items } =
       names.length === 0 ? await selected(store, selection) : await named(store, names, selection, cwd);
+    await refuseRejectedInputs(store, run, items);
     const known = sumOf(items.map(({ price }) => price));
     const agreed = change?.params && maxPrice !== null && maxPrice > known ? maxPrice : known;
     const offered = await variantsOf(
@@ -94,6 +95,21 @@ function checkPrompt(prompt: string): void {
           ? 'a retake is sent its prompt as it is, not that of a file; "$(cat FILE)" passes the text of one'
           : null;
   if (wrong !== null) throw new EarlyExit("usage", `--prompt: ${wrong}. Nothing was changed.`);
+}
+
+/** A take that was itself made of a rejected one is nothing to make another item of. Throws EarlyExit. */
+async function refuseRejectedInputs(store: Store, { jobId }: Run, items: readonly Item[]): Promise<void> {
+  if (!items.some(({ parents = [] }) => parents.length > 0)) return;
+  const ofRejected = await store.madeOfRejected(jobId);
+  for (const { id, rowId } of items)
+    // One that is rejected itself makes way for the take that was approved.
+    for (const { key, rowId: parent, approval } of ofRejected.size === 0 ? [] : await store.parentsOf(id))
+      if (parent !== null && approval !== "rejected" && ofRejected.has(key))
+        throw new EarlyExit(
+          "usage",
+          `${terminalText(rowId)} would be made of ${terminalText(parent)} again, which was made of a rejected take. ` +
+            `Make ${terminalText(parent)} again first, reject it and approve its new take. Nothing was changed.`,
+        );
 }
 
 /** What a person should know before paying for retakes; null if nothing. */

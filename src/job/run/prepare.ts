@@ -36,7 +36,7 @@ import { shellWord } from "../../text/shell.js";
 import { leaves } from "../../text/within.js";
 import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import type { OpenAccount } from "../../workspace/account.js";
-import { lostPicksText, picksToReplace } from "../../workspace/lost-picks.js";
+import { lostPicksText, picksToReplace } from "../../workspace/takes/lost-picks.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { type AfterSettings, afterCommands, commandNotes, commandsOfJob } from "../after/settings.js";
 import { paidAlready } from "../paid/already.js";

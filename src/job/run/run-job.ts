@@ -29,7 +29,6 @@ import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../../workspace/account.js";
 import { whoIsHere } from "../../workspace/lock.js";
-import { lostPicksText } from "../../workspace/lost-picks.js";
 import {
   openWorkspaceSession,
   prepareOutFolder,
@@ -37,6 +36,7 @@ import {
   type WorkspaceSessionOptions,
 } from "../../workspace/open.js";
 import { checkCopies } from "../../workspace/outputs-place.js";
+import { lostPicksText } from "../../workspace/takes/lost-picks.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { type AfterSettings, afterCommands, keptCommands } from "../after/settings.js";
 import { submitAgain } from "../orders/apply.js";

@@ -23,7 +23,10 @@ export function approvalChanges(connection: InTransaction) {
       const released: number[] = [];
       for (const id of itemIds) {
         yield* sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
-        if (approval === "rejected") continue;
+        if (approval === "rejected") {
+          yield* askForOthers(connection, id);
+          continue;
+        }
         yield* standIn(connection, id);
         released.push(...(yield* releaseChildren(connection, id)));
       }
@@ -156,6 +159,16 @@ interface Variant {
   edition: string;
   rowId: string;
   variant: number;
+}
+
+/** Once a row's own item is rejected, a person decides which of its variants takes its place, also where none had to be approved. */
+function* askForOthers({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<void> {
+  const item = (yield* sql(variantNumbered).get(itemId)) as Variant;
+  if (item.variant > 1) return;
+  for (const key of yield* keysOfRow({ sql }, item))
+    yield* sql(
+      "UPDATE items SET approval = 'waiting' WHERE job_id = ? AND key = ? AND approval IS NULL AND variant > 1",
+    ).run(item.jobId, key);
 }
 
 /**

@@ -130,7 +130,7 @@ function putting(items: readonly ReturnType<typeof valuesOf>[]): string {
      ON CONFLICT (job_id, key) DO UPDATE SET run_id = excluded.run_id, position = excluded.position,
        priority = excluded.priority, row_number = excluded.row_number, row_id = excluded.row_id, name = excluded.name,
        inputs = excluded.inputs, files = excluded.files, cells = excluded.cells, vanished = 0,
-       approval = CASE WHEN excluded.approval IS NULL AND items.approval IS DISTINCT FROM 'rejected' THEN NULL
+       approval = CASE WHEN excluded.approval IS NULL AND items.approval = 'waiting' THEN NULL
          ELSE coalesce(items.approval, excluded.approval) END,
        price = CASE WHEN items.state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
          THEN excluded.price ELSE items.price END`;

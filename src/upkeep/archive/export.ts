@@ -22,8 +22,8 @@ import type { Store } from "../../store/workspace/workspace.js";
 import { evidenceIn, evidenceText, reasonOf } from "../../workspace/evidence.js";
 import { newestRun } from "../../workspace/find-run.js";
 import { mustHaveRuns } from "../../workspace/history.js";
-import { lostPicksText } from "../../workspace/lost-picks.js";
 import { withStore } from "../../workspace/state.js";
+import { lostPicksText } from "../../workspace/takes/lost-picks.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import {
   between,

@@ -20,13 +20,14 @@ import { writeWhole } from "../../whole-file.js";
 import { evidenceOf, evidenceText, reasonOf } from "../../workspace/evidence.js";
 import { newestRun } from "../../workspace/find-run.js";
 import { mustHaveRuns } from "../../workspace/history.js";
-import { lostPicks, lostPicksText, rowOf } from "../../workspace/lost-picks.js";
 import { withStore } from "../../workspace/state.js";
+import { lostPicks, lostPicksText, rowOf } from "../../workspace/takes/lost-picks.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { mappedLines } from "./filled-sheet.js";
 import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
 import { openPreviews, type Preview, type Previews } from "./previews.js";
-import { finalNames, readRows } from "./sheet-rows.js";
+import { lossOf, type MissingRow, missingOf, readRows } from "./sheet-rows.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
@@ -55,6 +56,8 @@ export interface Gallery {
   files: number;
   /** Which picks a page of the picked files lacks, in words; null if it lacks none. */
   lostPicks: string | null;
+  /** The rows that a page of the final set lacks; none on other pages. */
+  missing: readonly MissingRow[];
 }
 
 /** What the page holds, as it is embedded in it. */
@@ -136,7 +139,9 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const picks = await store.picks();
     const { only } = options;
     const lostText = only === null ? null : await lostPicksText(store, run.jobId, run);
-    const outputs = await outputsOf(store, run, await wantedItems(store, run, only, picks));
+    const final = only === "final" ? await finalItems(store, run) : null;
+    const wanted = final?.items ?? (only === null ? null : await pickedOnes(store, picks));
+    const outputs = await outputsOf(store, run, wanted);
     if (only === "picked" && outputs.length === 0)
       throw nothingPicked(`job ${run.jobName}`, run.options.sandbox, lostText);
     if (only === "final" && outputs.length === 0)
@@ -174,22 +179,25 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
       });
       await writeWhole(path, page);
     });
-    return { page: path, job: run.jobName, files: outputs.length, lostPicks: lostText };
+    const missing = final?.missing ?? [];
+    return { page: path, job: run.jobName, files: outputs.length, lostPicks: lostText, missing };
   });
 }
 
-/** The numbers of the items whose files are on the page; null for all. */
-async function wantedItems(
+/** The items of the final set whose files are there, and the rows without one. */
+async function finalItems(
   store: Store,
   run: Run,
-  only: GalleryOptions["only"],
-  picks: ReadonlySet<number>,
-): Promise<ReadonlySet<number> | null> {
-  if (only === null) return null;
-  if (only === "final") {
-    const { rows } = await readRows(store, run, true);
-    return new Set((await finalNames(rows)).keys());
-  }
+): Promise<{ items: ReadonlySet<number>; missing: readonly MissingRow[] }> {
+  const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
+  const rows = mappedLines((await readRows(store, run, true)).rows, lossOf(runs));
+  const items = new Set<number>();
+  for await (const { made, without } of rows)
+    if (made !== null && without === undefined) items.add(made.item.id);
+  return { items, missing: await missingOf(rows) };
+}
+
+async function pickedOnes(store: Store, picks: ReadonlySet<number>): Promise<ReadonlySet<number>> {
   const lost = await lostPicks(store);
   return new Set([...picks].filter((id) => !lost.has(id)));
 }

@@ -130,7 +130,7 @@ function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
     );
   const sandbox = newest?.options.sandbox ? " --sandbox" : "";
   throw new EarlyExit(
-    "usage",
+    "failed",
     `${count(missing.length, "file is", "files are")} missing or changed: ${named}${more}. ` +
       `Nothing was packed. \`bulkgen verify${sandbox} --repair\` downloads them again, free of charge.`,
   );

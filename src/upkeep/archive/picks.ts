@@ -11,8 +11,8 @@ import { openReceipts } from "../../run/receipts/receipts.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { terminalText } from "../../text/terminal.js";
 import { mustHaveRuns } from "../../workspace/history.js";
-import { type LostPick, lostPicks, pickedItems, rowInWorkspace } from "../../workspace/lost-picks.js";
 import { withStore } from "../../workspace/state.js";
+import { type LostPick, lostPicks, pickedItems, rowInWorkspace } from "../../workspace/takes/lost-picks.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { pathOf } from "./find.js";
 
@@ -77,8 +77,8 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     ]);
     const flags = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
     const notes = new Map<number, string | null>();
-    for (const { id, rowId } of undo ? [] : items)
-      notes.set(id, madeOfOthersText(rowId, await store.madeOfOthers(id), flags));
+    for (const item of undo ? [] : items)
+      notes.set(item.id, madeOfOthersText(item, await store.madeOfOthers(item.id), flags));
     return items.map((item) => ({
       rowId: item.rowId,
       note: notes.get(item.id) ?? null,

@@ -4,8 +4,8 @@ import type { ExitName } from "../../core/exit.js";
 import type { Item, KeptSheet, MadeItem, Run, SheetRow } from "../../core/ports/store.js";
 import { sheetOf, withVariants } from "../../job/orders/request.js";
 import type { Store } from "../../store/workspace/workspace.js";
+import { type Decisions, decisionsOn, finalFileNames, finalOf } from "../../workspace/takes/final-set.js";
 import { type Lines, linesOf, mappedLines } from "./filled-sheet.js";
-import { type Decisions, finalFileNames, finalOf } from "./final-set.js";
 import { locator } from "./located.js";
 
 /**
@@ -18,7 +18,7 @@ export async function readRows(store: Store, run: Run, final: boolean) {
   const variantsMax = await store.variantsMax(run.jobId);
   const takes = () => rowsOf(store, run, sheet, variantsMax);
   if (!final) return { sheet, picks, rows: linesOf(() => eachTake(takes())) };
-  const decisions = { picks, ofRejected: await store.madeOfRejected(run.jobId) };
+  const decisions = await decisionsOn(store, run.jobId);
   return { sheet, picks, rows: linesOf(() => finalRows(takes(), decisions)) };
 }
 

@@ -5,7 +5,8 @@ import type { ExitName } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import type { MadeItem } from "../../core/ports/store.js";
 import { plainName } from "../../core/variant.js";
-import { reasonOf } from "../../workspace/evidence.js";
+import type { Store } from "../../store/workspace/workspace.js";
+import { reasonOf } from "../evidence.js";
 
 /**
  * The set that is handed over has one take of each item of the sheet, be it the item itself or one of its variants: the one
@@ -20,6 +21,13 @@ export type Final = { takes: readonly MadeItem[] } | { without: string; exit: Ex
 export interface Decisions {
   picks: ReadonlySet<number>;
   ofRejected: ReadonlySet<string>;
+}
+
+export async function decisionsOn(
+  store: Pick<Store, "picks" | "madeOfRejected">,
+  jobId: number,
+): Promise<Decisions> {
+  return { picks: await store.picks(), ofRejected: await store.madeOfRejected(jobId) };
 }
 
 /** `takes` are an item and its variants, in the order of their numbers. */

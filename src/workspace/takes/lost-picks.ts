@@ -1,9 +1,9 @@
-import { prunedNote } from "../archive/index-file.js";
-import { variantKey } from "../core/identity.js";
-import type { Item, Run } from "../core/ports/store.js";
-import { rowIdOf } from "../core/variant.js";
-import type { Store } from "../store/workspace/workspace.js";
-import { someOf } from "../text/reasons.js";
+import { prunedNote } from "../../archive/index-file.js";
+import { variantKey } from "../../core/identity.js";
+import type { Item, Run } from "../../core/ports/store.js";
+import { rowIdOf } from "../../core/variant.js";
+import type { Store } from "../../store/workspace/workspace.js";
+import { someOf } from "../../text/reasons.js";
 
 /**
  * What has become of a picked item: its row asks for something else now (`replaced`), the row itself is `gone`, or its files
