@@ -8,6 +8,12 @@ export function mayBeVariant(rowId: string): boolean {
   return ending.test(rowId);
 }
 
+/** The number in an id that looks like a variant's; null if it does not. */
+export function variantNumber(rowId: string): number | null {
+  const [, number] = /-v(\d+)$/.exec(rowId) ?? [];
+  return number === undefined ? null : Number(number);
+}
+
 /** The id of an item's row, which a variant has with its number behind it. */
 export function rowIdOf({ rowId, variant }: { rowId: string; variant: number }): string {
   return variant === 1 ? rowId : rowId.replace(ending, "");

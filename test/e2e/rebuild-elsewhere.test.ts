@@ -104,3 +104,17 @@ test("P2: the outputs alone restore each edition, and none is paid for again", a
   expect(service.made).toHaveLength(4 * items + 1);
   expect(readdirSync(at("one/outputs/set"))).toContain("edition-3");
 });
+
+test("the outputs alone restore retakes as such, which are picked and handed over", async () => {
+  const { at, command } = await ran();
+  expect((await command("one", "redo", "a01", "--yes")).code).toBe(0);
+  rmSync(at("one/.bulkgen"), { recursive: true });
+  expect((await command("one", "doctor", "--rebuild", "--yes")).code).toBe(0);
+  expect((await command("one", "run", "set.csv", "--yes")).code).toBe(0);
+  expect((await command("one", "pick", "a01-v2")).stdout).toBe("a01-v2 is picked\n");
+  const final = await command("one", "export", "--final", "--columns", "item,file");
+  expect(final, final.stderr).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("a01-v2,a01-v2.png"),
+  });
+});

@@ -101,8 +101,8 @@ function checkPrompt(prompt: string): void {
 async function refuseRejectedInputs(store: Store, { jobId }: Run, items: readonly Item[]): Promise<void> {
   if (!items.some(({ parents = [] }) => parents.length > 0)) return;
   const ofRejected = await store.madeOfRejected(jobId);
+  // One that is rejected itself makes way for the take that was approved.
   for (const { id, rowId } of items)
-    // One that is rejected itself makes way for the take that was approved.
     for (const { key, rowId: parent, approval } of ofRejected.size === 0 ? [] : await store.parentsOf(id))
       if (parent !== null && approval !== "rejected" && ofRejected.has(key))
         throw new EarlyExit(

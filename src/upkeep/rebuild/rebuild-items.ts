@@ -14,8 +14,10 @@ import {
   withoutExtension,
 } from "../../archive/index-file.js";
 import { isSuperseded } from "../../archive/move.js";
+import { variantKey } from "../../core/identity.js";
 import { asCredits, credits } from "../../core/money.js";
 import type { NewItem } from "../../core/ports/store.js";
+import { rowIdOf, variantNumber } from "../../core/variant.js";
 import {
   type IntentLine,
   type KnownAttempt,
@@ -199,9 +201,29 @@ export function findItems(receipts: ReceiptHistory, archive: ArchiveHistory): Fo
     if (attempts.size === 0 && isNewest) outputs.push(line);
   }
   const decided = decidedIn(receipts.decisions);
-  const items = gathering.all.flatMap((gathered, index) => foundIn(gathered, index + 1, decided) ?? []);
+  const found = gathering.all.flatMap((gathered, index) => foundIn(gathered, index + 1, decided) ?? []);
+  const items = withVariants(found);
   const known = new Set(items.flatMap(({ attempts }) => tasksOf([...attempts.values()])));
   return { items, orphans: tasksOf(receipts.attempts).filter((task) => !known.has(task)) };
+}
+
+/** Retakes of which there are files alone: their keys say of which row they are. */
+function withVariants(items: readonly FoundItem[]): FoundItem[] {
+  const named = ({ job, item: { edition } }: FoundItem, rowId: string) =>
+    JSON.stringify([job, edition, rowId]);
+  const keys = new Map<string, string[]>();
+  for (const found of items) {
+    const name = named(found, found.item.rowId);
+    keys.set(name, [...(keys.get(name) ?? []), found.item.key]);
+  }
+  return items.map((found) => {
+    const { item, intent } = found;
+    const variant = intent === null ? variantNumber(item.rowId) : null;
+    if (variant === null) return found;
+    const originals = keys.get(named(found, rowIdOf({ ...item, variant }))) ?? [];
+    const isVariant = originals.some((key) => variantKey(key, variant) === item.key);
+    return isVariant ? { ...found, item: { ...item, variant } } : found;
+  });
 }
 
 /** The last decisions about each item. The folder of a job has its name as a file can have it. */
