@@ -19,8 +19,22 @@ export function rowIdOf({ rowId, variant }: { rowId: string; variant: number }):
   return variant === 1 ? rowId : rowId.replace(ending, "");
 }
 
-/** The wanted name of an item's file without the number of its variant. */
+/** Where an item's name has the number of its take, if its row says so: it is 1, and a redo makes 2. */
+export const takeMark = "{take}";
+
+/** The wanted name of a variant's file, from that of its row's own item. */
+export function variantFileName(name: string, variant: number): string {
+  return name.includes(takeMark) ? name : variantName(name, variant);
+}
+
+/** The wanted name of an item's file, with the number of its take. */
+export function fileName({ name, variant }: { name: string; variant: number }): string {
+  return name.replaceAll(takeMark, String(variant));
+}
+
+/** The wanted name of an item's file without the number that a variant has behind it; one within the name stays. */
 export function plainName({ name, variant }: { name: string; variant: number }): string {
+  if (name.includes(takeMark)) return fileName({ name, variant });
   return variant === 1 ? name : name.replace(ending, "");
 }
 

@@ -6,6 +6,7 @@ import type { ChangedRow, Comparison, RowContent } from "../core/ports/draft.js"
 import type { OrderedVariant } from "../core/ports/store.js";
 import { type Problem, partOf } from "../core/problem.js";
 import { hasReference, isReference } from "../core/reference.js";
+import { takeMark } from "../core/variant.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import { cellPlace, type End, type Manifest, type Part, type Row } from "../manifest/shape/manifest.js";
 import type { Draft } from "../store/draft/draft.js";
@@ -185,7 +186,7 @@ class Planning {
   /** Gives the row the output that depends on its category or its key. */
   private nameLate(good: GoodRow): Problem[] {
     const { row, model } = good;
-    const late = { category: model.category, key: shortId(this.items.keyOf(good, 1)) };
+    const late = { category: model.category, key: shortId(this.items.keyOf(good, 1)), take: takeMark };
     const named = row.lateName?.({ ...late, copy: 1 });
     if (named === undefined) return none;
     if (typeof named !== "string") return [named];

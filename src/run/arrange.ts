@@ -6,6 +6,7 @@ import { moveFile, supersede } from "../archive/move.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Log } from "../core/ports/send.js";
 import type { ArchivedFile, Item, Run } from "../core/ports/store.js";
+import { fileName } from "../core/variant.js";
 import type { Store } from "../store/workspace/workspace.js";
 import { count } from "../text/amounts.js";
 
@@ -118,7 +119,7 @@ class Arrangement {
       const isOfRun =
         item !== undefined && (item.runId === run.id || (item.variant > 1 && item.edition === run.edition));
       if (!isOfRun || item.vanished) continue;
-      const wanted = outputName(safeName(item.name), file.number, counts.get(item.id) ?? 1);
+      const wanted = outputName(safeName(fileName(item)), file.number, counts.get(item.id) ?? 1);
       moves.push({ item, file, wanted });
     }
     await this.renameAll(moves);

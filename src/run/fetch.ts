@@ -6,6 +6,7 @@ import { backoffMs, triesMax } from "../core/again.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Output } from "../core/ports/store.js";
 import { hasReference } from "../core/reference.js";
+import { fileName } from "../core/variant.js";
 import { diskMs } from "./gate/disk-trouble.js";
 import type { RunPorts, Session } from "./ports.js";
 
@@ -134,7 +135,7 @@ export class Fetching {
 
   /** Tells of a file that could not be saved in the folder that its row wants. */
   private tellElsewhere(item: Item, file: string): void {
-    const folder = posix.dirname(safeName(item.name));
+    const folder = posix.dirname(safeName(fileName(item)));
     if (folder === "." || file.startsWith(`${folder}/`)) return;
     const message = `its folder ${folder} cannot be used, so the file was saved beside it`;
     this.session.ports.log.warn({ item: item.rowId, file }, message);
@@ -207,7 +208,7 @@ function saveRequest(
   return {
     url: output.url,
     jobFolder: jobFolder(run),
-    name: item.name,
+    name: fileName(item),
     outputNumber: output.number,
     outputCount: count,
     category: item.category,

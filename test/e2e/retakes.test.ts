@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newPlace, type Place, run } from "./command.js";
 import { startService } from "./service.js";
+import { unzip } from "./unzip.js";
 
 const sheet = "id,model,prompt,params.seed\ncup,aurora-image,a cup,2\njar,aurora-image,a jar,\n";
 
@@ -140,4 +141,33 @@ test("--filter selects from the job, whatever the newest run has made", async ()
     "jar-v2",
     "jar-v3",
   ]);
+});
+
+test("a name may have the number of the take in it, which a final set keeps", async () => {
+  const service = await startService({ balance: 100 });
+  const place = newPlace();
+  place.write(
+    "shots.yaml",
+    'rows: [{ id: cup, prompt: a cup }]\ndefaults: { model: plain-image }\noutput: "shots/{{ id }}_take{{ take }}"\n',
+  );
+  const did = async (line: string) => {
+    const end = await run(place, line.split(" "), service);
+    expect(end.code, `${line}: ${end.stderr}`).toBe(0);
+    return end.stdout;
+  };
+  await did("run shots.yaml --yes");
+  await did("redo cup --yes");
+  await did("redo cup-v2 --yes");
+  const names = async () => (await did("export --columns file")).match(/shots\/[\w-]+\.png/g);
+  const all = ["shots/cup_take1.png", "shots/cup_take2.png", "shots/cup_take3.png"];
+  expect(await names()).toEqual(all);
+  await did("pick cup-v2");
+  await did("export --final --zip set.zip --files-only");
+  expect([...unzip(join(place.folder, "set.zip")).keys()]).toEqual(["shots/cup_take2.png"]);
+  // Neither another run nor a rebuilt database gives them other names.
+  expect(await did("run shots.yaml --yes")).not.toContain("renamed");
+  await did("doctor --rebuild --yes");
+  expect(await did("plan shots.yaml")).not.toContain("renamed");
+  await did("run shots.yaml --yes");
+  expect(await names()).toEqual(all);
 });

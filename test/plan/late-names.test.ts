@@ -42,7 +42,7 @@ test("in a prompt they are not known yet, and that is said", async () => {
     {
       place: { row: 2, column: "prompt" },
       message: 'the template names "category", which is known only when an item\'s file is named',
-      expected: "category, key and copy only in the field output",
+      expected: "category, key, copy and take only in the field output",
     },
   ]);
 });

@@ -9,7 +9,7 @@ import { type Credits, sumOf } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { RequestChange } from "../../core/ports/orders.js";
 import type { Item, NewItem, Run } from "../../core/ports/store.js";
-import { rowIdOf, variantName } from "../../core/variant.js";
+import { rowIdOf, variantFileName, variantName } from "../../core/variant.js";
 import { isOption, parameterOf, unknownParam, wrongValue } from "../../plan/check-row.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
@@ -270,7 +270,7 @@ export async function variantsOf(store: Store, run: Run, items: readonly Item[])
       key,
       variant,
       rowId: variantName(original.rowId, variant),
-      name: variantName(original.name, variant),
+      name: variantFileName(original.name, variant),
     });
   }
   return made;

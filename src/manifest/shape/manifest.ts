@@ -102,6 +102,8 @@ export interface LateValues {
   category: string;
   key: string;
   copy: number;
+  /** What stands for the number of the take until there is one. */
+  take: string;
 }
 
 export interface Mark {

@@ -14,7 +14,7 @@ import {
 /** Variables of every template. */
 export const builtInNames = ["index", "row", "number", "step", "today"] as const;
 /** Variables of file names only: they depend on the service's models and on the whole item. */
-export const lateNames = ["category", "key", "copy"] as const;
+export const lateNames = ["category", "key", "copy", "take"] as const;
 
 /** Known fields may be named without a column: then they are empty. */
 const fieldNames = [
@@ -159,7 +159,7 @@ export class Scope implements Values {
     if (name === "number") return number;
     if (name === "step") return step;
     if (name === "today") return this.shared.today;
-    if (name !== "category" && name !== "key" && name !== "copy") return null;
+    if (name !== "category" && name !== "key" && name !== "copy" && name !== "take") return null;
     if (late === null) throw new LateName(name);
     return late[name];
   }

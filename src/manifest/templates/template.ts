@@ -74,7 +74,7 @@ export class LateName extends Error {
   get fault(): TemplateProblem {
     return {
       message: `the template names "${this.named}", which is known only when an item's file is named`,
-      expected: "category, key and copy only in the field output",
+      expected: "category, key, copy and take only in the field output",
       got: this.named,
     };
   }

@@ -1,6 +1,6 @@
 import { priceGroup, variantKey } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
-import { variantName } from "../../core/variant.js";
+import { variantFileName, variantName } from "../../core/variant.js";
 import type { InTransaction, Script } from "../script.js";
 import { askForVariants, replaceRejected } from "./approvals.js";
 import { orderedVariants } from "./ordered.js";
@@ -77,7 +77,7 @@ function* variantsFollow(
         "UPDATE items SET row_id = ?, name = ?, row_number = ?, position = ?, cells = ? WHERE job_id = ? AND key = ?",
       ).run(
         variantName(item.rowId, variant),
-        variantName(item.name, variant),
+        variantFileName(item.name, variant),
         item.rowNumber,
         item.position,
         JSON.stringify(item.cells),

@@ -12,6 +12,7 @@ import { nothingToSubmit } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Download } from "../../core/ports/send.js";
 import type { NewItem, Run } from "../../core/ports/store.js";
+import { fileName } from "../../core/variant.js";
 import { unfinishedOf } from "../../job/paid/owner.js";
 import { manifestProblems, mustBeManifest, prepare, type SheetOptions } from "../../job/run/prepare.js";
 import type { JobOptions } from "../../job/run/run-job.js";
@@ -113,7 +114,7 @@ function isLeftAlone(name: string): boolean {
 function match(folder: string, files: readonly string[], items: readonly PlannedItem[]) {
   const byName = new Map<string, Set<PlannedItem>>();
   for (const item of items) {
-    for (const name of [item.name, item.rowId]) {
+    for (const name of [fileName(item), item.rowId]) {
       const key = foldName(safeName(name));
       byName.set(key, (byName.get(key) ?? new Set()).add(item));
     }
@@ -216,7 +217,7 @@ function requestOf(run: Run, item: NewItem, path: string): SaveRequest {
   return {
     url: path,
     jobFolder: jobFolder(run),
-    name: item.name,
+    name: fileName(item),
     category: item.category,
     outputNumber: 1,
     outputCount: 1,

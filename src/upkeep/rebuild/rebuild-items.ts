@@ -17,7 +17,7 @@ import { isSuperseded } from "../../archive/move.js";
 import { variantKey } from "../../core/identity.js";
 import { asCredits, credits } from "../../core/money.js";
 import type { NewItem } from "../../core/ports/store.js";
-import { rowIdOf, variantNumber } from "../../core/variant.js";
+import { fileName, rowIdOf, variantNumber } from "../../core/variant.js";
 import {
   type IntentLine,
   type KnownAttempt,
@@ -337,7 +337,7 @@ function namesSince(intent: IntentLine, outputs: readonly ArchivedLine[]): Parti
   if (line === undefined || isSuperseded(line.file)) return {};
   const stem = withoutExtension(line.file);
   const end = outputs.length > 1 ? `-${line.output}` : "";
-  const before = safeName(intent.name);
+  const before = safeName(fileName(intent));
   // A number may follow where a name was taken.
   const isAsBefore = stem.startsWith(before) && /^(?:-\d+)*$/.test(stem.slice(before.length));
   return {
