@@ -36,7 +36,7 @@ export type { LocalSandbox, SandboxSettings } from "./library/sandbox.js";
 export type { ServiceAddress } from "./library/service.js";
 export type { ManifestRow, ReadManifest, ReadSettings, SheetSettings } from "./library/sheet.js";
 export type { WorkspaceOptions, WorkspaceReader } from "./library/workspace.js";
-export type { FinalSet } from "./upkeep/archive/sheet-rows.js";
+export type { FinalSet } from "./upkeep/archive/final-files.js";
 
 /**
  * Opens a client that reads from the service: GET models, GET me, GET task. It never pays; `run` does. Its requests share

@@ -6,6 +6,7 @@ import { sheetOf, withVariants } from "../../job/orders/request.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { type Decisions, decisionsOn, finalFileNames, finalOf } from "../../workspace/takes/final-set.js";
 import { type Lines, linesOf, mappedLines } from "./filled-sheet.js";
+import type { FinalSet } from "./final-files.js";
 import { locator } from "./located.js";
 
 /**
@@ -210,17 +211,6 @@ export async function missingOf(rows: Lines<RowOfItem>): Promise<MissingRow[]> {
         exit: without.exit,
       });
   return found;
-}
-
-/**
- * Of each item of a sheet the take that a person has picked, else the newest approved one, else the first; never one that is
- * rejected or waits for approval.
- */
-export interface FinalSet {
-  /** `path` is absolute, `name` what it is called without the number of its variant. */
-  files: { row: number; rowId: string; path: string; name: string; prompt: string | null }[];
-  /** Items without a final file, and why, for people. */
-  missing: { row: number; rowId: string; reason: string }[];
 }
 
 export async function finalSetOf(store: Store, run: Run): Promise<FinalSet> {

@@ -1,0 +1,10 @@
+/**
+ * Of each item of a sheet the take that a person has picked, else the newest approved one, else the first; never one that is
+ * rejected or waits for approval.
+ */
+export interface FinalSet {
+  /** `path` is absolute, `name` what it is called without the number of its variant. */
+  files: { row: number; rowId: string; path: string; name: string; prompt: string | null }[];
+  /** Items without a final file, and why, for people. */
+  missing: { row: number; rowId: string; reason: string }[];
+}
