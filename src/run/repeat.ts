@@ -75,7 +75,7 @@ export class Repeats {
   }
 
   private async mayRepeat(item: Item, attempt: Attempt): Promise<"yes" | "no" | "judged"> {
-    const { service, spendLog } = this.session.ports;
+    const { service, spendLog, store } = this.session.ports;
     const isKnown = knowsStill(service.announced().repeatsMs, attempt.sentAt, service.time.now);
     const isTired = (this.tries.get(item.id)?.sent ?? 0) >= repeatsMax;
     const entry = attempt.spendLogId === null ? null : await spendLog.entry(attempt.spendLogId);
@@ -88,8 +88,9 @@ export class Repeats {
     const isCounted = isOfToday || gate.caps.bounds(service.time.now) === null;
     // What is proven not charged is bought anew. Where it was charged, or may have been, only the task is missing.
     if (entry?.verdict === "not_charged") return "judged";
-    if (isOurs && !isDear && isKnown && isCounted && !isTired && attempt.outcome === "unanswered")
-      return "yes";
+    const mayBe = isOurs && !isDear && isKnown && isCounted && !isTired && attempt.outcome === "unanswered";
+    // Its own price was within the caps; what others were charged since may not have been.
+    if (mayBe && !(await gate.caps.isPassed(store, settings.run.id, item.model))) return "yes";
     if (!isTired) this.tries.delete(item.id);
     return "no";
   }

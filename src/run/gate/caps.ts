@@ -1,3 +1,4 @@
+import { defined } from "../../core/defined.js";
 import { type Credits, inCredits, minus, plus, showCredits } from "../../core/money.js";
 import type { Accounts } from "../../core/ports/accounts.js";
 import type { BalanceMark, Bounds } from "../../core/ports/spend-log.js";
@@ -177,6 +178,17 @@ export class Caps {
       rooms.set(model, minus(cap, committed));
     }
     return rooms;
+  }
+
+  /** Whether a run has committed more than a cap of its own or of the model allows: something was charged more than planned. */
+  async isPassed(store: Pick<Store, "spending">, runId: number, model: string): Promise<boolean> {
+    const committed = async (of?: string) => {
+      const { charged, pending } = await store.spending(runId, { ...defined({ model: of }), beginning: [] });
+      return plus(charged, pending);
+    };
+    const ofModel = this.settings.modelCaps.get(model);
+    if (ofModel !== undefined && (await committed(model)) > ofModel) return true;
+    return this.cap !== null && (await committed()) > this.cap;
   }
 
   /** The next item of these models does not fit, so the models wait. Returns whether there is one. */
