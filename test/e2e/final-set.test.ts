@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { galleryData } from "../report/gallery-data.js";
-import { newPlace, type Place, run } from "./command.js";
+import { newPlace, type Place, run, started } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 import { unzip } from "./unzip.js";
 
@@ -269,6 +269,24 @@ test("rows without a file are named, and decide the exit", async () => {
   expect((await run(where, ["export", "--final", "--filter", "id=b", "--zip", "b.zip"])).stderr).toContain(
     "no row has a final file yet, so b.zip would be empty. Nothing was written.",
   );
+});
+
+test("a final set while the run goes on has what is made, and names the rest", async () => {
+  const [where, service] = await place({ "cups.csv": cups });
+  let goesOn = () => {};
+  const held = new Promise<"serve">((resolve) => {
+    goesOn = () => resolve("serve");
+  });
+  service.script(({ what, body }) => (what === "POST generate" && body.includes("a pot") ? held : "serve"));
+  const running = started(where, ["run", "cups.csv", "--yes", "--events"], service);
+  for (const id of ["a", "b"]) await running.prints(new RegExp(`"archived".*"${id}"|"${id}".*"archived"`));
+  const early = await run(where, ["export", "--final", "--zip", "early.zip"]);
+  expect(early.code, early.stderr).toBe(8);
+  expect(early.stderr).toContain("1 row has no final file:\n  row 4 (c): ");
+  expect(zipped(where, "early.zip").names).toEqual(["a.png", "b.png", "index.jsonl", "sheet.csv"]);
+  goesOn();
+  expect((await running.ended).code).toBe(0);
+  expect((await run(where, ["export", "--final", "--zip", "whole.zip"])).code).toBe(0);
 });
 
 test("a training set is packed with its captions, its facts and a page", async () => {
