@@ -441,14 +441,29 @@ function saysNo(text: string): boolean {
   return word === "" || word === "false" || word === "no" || isZero(word);
 }
 
-/** Zero as sheets write it: `0,0`, `-0.00`, `0 %`. */
+/** Zero as sheets write it: `0,0`, `-0.00`, `0 %`, `0,00 €`, `$0`. */
 function isZero(word: string): boolean {
-  return /^[-+\u2212]?[.,]?0[0.,]*(?:e[-+]?\d+)?\s*%?$/.test(word);
+  return /^\p{Sc}?\s*[-+\u2212]?\p{Sc}?[.,]?0[0.,]*(?:e[-+]?\d+)?\s*[%\p{Sc}]?$/u.test(word);
 }
+
+const refusals = [
+  "n",
+  "none",
+  "off",
+  "-",
+  "\u2013",
+  "\u2014",
+  "n/a",
+  "#n/a",
+  "na",
+  "null",
+  "nil",
+  "undefined",
+];
 
 /** A word that says yes here, though its writer probably meant no. */
 function isMeantAsNo(text: string): boolean {
-  return meansNo(text) || ["n", "none", "off", "-"].includes(text.trim().toLowerCase());
+  return meansNo(text) || refusals.includes(text.trim().toLowerCase());
 }
 
 function conflict(row: SourceRow, column: string): Problem {

@@ -315,27 +315,39 @@ steps:
     expect(notes).toContain("1 row is left out by when");
   });
 
-  test.each(["00", "-0", "0.00", "0,0", ".0", "+0.", "0,000.00", "0 %", "0.00E+00", "\u22120"])(
-    "takes the zero %j for no",
-    async (zero) => {
-      const job = JSON.stringify({ rows: [{ id: "a", when: zero }, { id: "b" }], prompt: "x" });
-      expect((await readManifest(await fileWith("job.json", job))).rows.map(({ id }) => id)).toEqual(["b"]);
-    },
-  );
+  test.each([
+    "00",
+    "-0",
+    "0.00",
+    "0,0",
+    ".0",
+    "+0.",
+    "0,000.00",
+    "0 %",
+    "0.00E+00",
+    "\u22120",
+    "0,00 €",
+    "$0",
+    "-$0.00",
+    "¥ 0",
+  ])("takes the zero %j for no", async (zero) => {
+    const job = JSON.stringify({ rows: [{ id: "a", when: zero }, { id: "b" }], prompt: "x" });
+    expect((await readManifest(await fileWith("job.json", job))).rows.map(({ id }) => id)).toEqual(["b"]);
+  });
 
-  test.each(["0.01", "10", "-", "0 left", "."])("does not take %j for no", async (word) => {
+  test.each(["0.01", "10", "-", "0 left", ".", "€", "1 €"])("does not take %j for no", async (word) => {
     const job = JSON.stringify({ rows: [{ id: "a", when: word }], prompt: "x" });
     expect((await readManifest(await fileWith("job.json", job))).rows).toHaveLength(1);
   });
 
   test("notes a word that counts as yes and was probably meant as no", async () => {
     const folder = await folderWith({
-      "s.csv": "id,prompt,when\na,x,nein\nb,x,N\nc,x,yes\nd,x,-\ne,x,nein\n",
+      "s.csv": "id,prompt,when\na,x,nein\nb,x,N/A\nc,x,yes\nd,x,-\ne,x,nein\n",
     });
     const { notes, rows } = await readManifest(`${folder}/s.csv`);
     expect(rows).toHaveLength(5);
     expect(notes).toContain(
-      'when says "nein", "N", "-" in rows 2, 3, 5 and 6, which counts as yes; to leave such rows out, write no',
+      'when says "nein", "N/A", "-" in rows 2, 3, 5 and 6, which counts as yes; to leave such rows out, write no',
     );
   });
 
