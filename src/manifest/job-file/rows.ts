@@ -1,6 +1,13 @@
 import type { Problem } from "../../core/problem.js";
 import { type Document, isObject, type Language, type Plain, parsed } from "../formats/document.js";
-import { type RowsFrom, rowsInMemory, type Source, type SourceRow, unreadSource } from "../shape/source.js";
+import {
+  isTemplate,
+  type RowsFrom,
+  rowsInMemory,
+  type Source,
+  type SourceRow,
+  unreadSource,
+} from "../shape/source.js";
 import { jobOf, writtenAt } from "./job.js";
 import { checkJob, checkRow, rowPlace } from "./job-shape.js";
 
@@ -16,10 +23,10 @@ export function readDocument(
   if (Array.isArray(top)) return { source: sourceOf(rowsIn(document, top, [])) };
   const wrong = checkJob(document);
   if (!isObject(top) || wrong.length > 0) {
-    // Rows are checked as well, so that all problems are reported at once.
+    // Rows are checked as well, so that all problems are reported at once, but none for what the job would give them.
     const rows = isObject(top) && Array.isArray(top["rows"]) ? top["rows"] : [];
-    const read = sourceOf(rowsIn(document, rows, ["rows"]));
-    return { source: { ...read, problems: wrong } };
+    const read = rowsIn(document, rows, ["rows"]).filter(({ row }) => row === undefined || isComplete(row));
+    return { source: { ...sourceOf(read), problems: wrong } };
   }
   const { job, problems } = jobOf(document, top);
   const { rows, files } = top;
@@ -61,6 +68,11 @@ export function readPrompts(file: string, text: string): Source {
     rows.map((prompt, index) => ({ problems: [], row: { number: index + 1, file, cells: { prompt } } })),
   );
   return { ...source, notes: [...source.notes, "each line of the file is taken as a prompt"] };
+}
+
+/** Whether the row needs nothing of its job. */
+function isComplete({ cells }: SourceRow): boolean {
+  return Boolean(cells["model"] && cells["prompt"]) && !Object.values(cells).some(isTemplate);
 }
 
 /** A job without rows has one empty row, in all its combinations. */
