@@ -1,6 +1,6 @@
 /**
- * An item's life: its states, the events that change them, and nothing else in the program changes one. The database
- * holds the same table and refuses any other step; the diagram in docs/reference.md is drawn from it.
+ * An item's life: its states and the events that change them. Nothing else in the program changes a state, and the
+ * database, which holds the same table, refuses any other step; the diagram in docs/reference.md is drawn from it.
  *
  * The rule behind the table: a paid request is never repeated unless it is on record that it was not sent, was
  * refused, was not charged, or failed for 0 credits, or a person said so. So "no answer" has a state of its own
@@ -34,8 +34,21 @@ export const itemEvents = [
   ...new Set(itemStates.flatMap((state) => Object.keys(transitions[state]))),
 ] as ItemEvent[];
 
-/** The states in which an item keeps its run open. */
-export const openStates = ["planned", "submitting", "processing", "ready"] as const satisfies ItemState[];
+/** Paid for, or maybe, and not collected yet. */
+export const uncollectedStates: readonly ItemState[] = [
+  "submitting",
+  "unknown",
+  "processing",
+  "overdue",
+  "ready",
+];
+
+/** Paid for, or maybe: not to be bought again. */
+export const paidStates: readonly ItemState[] = [...uncollectedStates, "held", "archived"];
+
+export function isPaid(item: { state: ItemState } | null): boolean {
+  return item !== null && paidStates.includes(item.state);
+}
 
 /** How many of the counted items a run has to make: all but the dropped ones. */
 export function wantedItems(counts: Readonly<Partial<Record<ItemState, number>>>): number {

@@ -1,6 +1,6 @@
 import type { Model } from "../api/records.js";
 import { itemKeys, outputOf, shortId } from "../core/identity.js";
-import type { ItemState } from "../core/item.js";
+import { isPaid } from "../core/item.js";
 import type { DraftItem, DraftRow, DraftSlot, Known } from "../core/ports/draft.js";
 import type { NewItem, Parent } from "../core/ports/store.js";
 import type { Place, Problem } from "../core/problem.js";
@@ -412,13 +412,6 @@ function slotCells({ cells }: DraftSlot): string {
 /** The cells as text that does not depend on the order of the columns. */
 function cellsText(cells: NewItem["cells"]): string {
   return JSON.stringify(cells.toSorted(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-const unpaid: readonly ItemState[] = ["failed", "dropped", "planned", "blocked"];
-
-/** Paid for, or maybe: it is archived, at the service, or held. */
-export function isPaid(known: Pick<Known, "state"> | null): boolean {
-  return known !== null && !unpaid.includes(known.state);
 }
 
 /** As many as are wanted, in order: those that were made, then those that the job has, then new ones. */

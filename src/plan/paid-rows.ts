@@ -1,11 +1,12 @@
 import type { Model } from "../api/records.js";
 import { priceGroup } from "../core/identity.js";
+import { isPaid } from "../core/item.js";
 import { hasReference } from "../core/reference.js";
 import type { Row } from "../manifest/shape/manifest.js";
 import type { Draft } from "../store/draft/draft.js";
 import type { CheckedRow } from "./check-row.js";
 import { Gathered } from "./findings.js";
-import { type GoodRow, type Items, isPaid, knownItem } from "./items.js";
+import { type GoodRow, type Items, knownItem } from "./items.js";
 import { MadeParams } from "./made-params.js";
 import type { PlanInput } from "./plan.js";
 

@@ -80,3 +80,8 @@ export interface Database extends InTransaction {
   /** Runs a script with a single query. It needs no transaction, which would cost two more round trips. */
   ask<Result>(script: () => Script<Result>): Promise<Result>;
 }
+
+/** Words, without quotes in them, as the list of SQL's IN. */
+export function listed(words: readonly string[]): string {
+  return words.map((word) => `'${word}'`).join(", ");
+}

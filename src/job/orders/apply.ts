@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { offeredPrice } from "../../core/identity.js";
-import type { ItemState } from "../../core/item.js";
+import { uncollectedStates } from "../../core/item.js";
 import { type Credits, inCredits, showCredits, sumOf } from "../../core/money.js";
 import type { ItemOrder, OrderOutcome, RunOrder } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
@@ -62,7 +62,7 @@ function* pause(changes: Changes, { clock, atWork }: RunOrderContext, run: Run):
 function* cancel(changes: Changes, { clock, atWork }: RunOrderContext, run: Run): TransactionPart<string> {
   const dropped = yield* changes.cancelRun(run.id, atWork ?? new Set());
   const counts = yield* changes.counts(run.id);
-  const owed = paidFor.reduce((sum, state) => sum + counts[state], 0);
+  const owed = uncollectedStates.reduce((sum, state) => sum + counts[state], 0);
   const nothing = dropped === 0 ? "no item was left to submit" : `${count(dropped, "item")} not submitted`;
   const said = `run ${run.id} is cancelled: ${nothing}`;
   if (!atWork) yield* closed(changes, clock, run);
@@ -71,9 +71,6 @@ function* cancel(changes: Changes, { clock, atWork }: RunOrderContext, run: Run)
     ? `${said}; the ${count(owed, "item")} at the service ${owed === 1 ? "is" : "are"} still collected by the running process`
     : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, which ${owed === 1 ? "is" : "are"} or may be paid for`;
 }
-
-/** States of items that are paid for, or may be, and are not collected yet. */
-export const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
 
 /** An interrupted process leaves its run without a recorded end. */
 function* closed(changes: Changes, clock: Clock, { id, endedAt }: Run): TransactionPart<void> {

@@ -4,11 +4,11 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type IndexLine, indexName, isPruned, JobIndex } from "../../archive/index-file.js";
 import { normalText, priceGroup, shortId } from "../../core/identity.js";
+import { isPaid } from "../../core/item.js";
 import { inCredits } from "../../core/money.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { indexFiles } from "../../workspace/history.js";
-import { paidStates } from "./other-jobs.js";
 import type { PlannedKeys } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
 
@@ -41,7 +41,7 @@ export async function inArchive(
     if (line.task !== "" && (await store?.find(line.task))?.length) return undefined;
     // What was adopted has no task.
     const known = line.task === "" ? ((await store?.find(shortId(line.key))) ?? []) : [];
-    if (known.some(({ key, state }) => key === line.key && paidStates.includes(state))) return undefined;
+    if (known.some((item) => item.key === line.key && isPaid(item))) return undefined;
     // Once the history is back, --missing decides about these.
     const isGone = line.bucket === undefined && !existsSync(join(folder, line.file));
     return isGone && line.task === "" && !isPruned(line.check) ? undefined : { line, folder, isGone };

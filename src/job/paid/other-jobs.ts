@@ -1,4 +1,4 @@
-import type { ItemState } from "../../core/item.js";
+import { isPaid } from "../../core/item.js";
 import { inCredits } from "../../core/money.js";
 import type { Run } from "../../core/ports/store.js";
 import type { Plan } from "../../plan/plan.js";
@@ -6,11 +6,6 @@ import type { Store } from "../../store/workspace/workspace.js";
 import { shellWord } from "../../text/shell.js";
 import type { PlannedKeys } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
-
-/** States of items that were paid, or may have been. */
-export const paidStates: readonly ItemState[] = [
-  ...(["submitting", "unknown", "held", "processing", "overdue", "ready", "archived"] as const),
-];
 
 /** The share of known items from which a new job counts as an older job under another name. */
 export const sameShare = 0.5;
@@ -71,11 +66,11 @@ export async function othersWith(
     if (name === job || !ofEdition.has(name)) continue;
     const [has, paid] = [new Set<string>(), new Set<string>()];
     for await (const page of store.history(name))
-      for (const { key: onRecord, state } of page) {
-        const key = keys.own(onRecord);
+      for (const item of page) {
+        const key = keys.own(item.key);
         if (key === undefined) continue;
         has.add(key);
-        if (paidStates.includes(state)) paid.add(key);
+        if (isPaid(item)) paid.add(key);
       }
     if (has.size > 0) others.push({ name, file, has, paid });
   }

@@ -1,10 +1,10 @@
+import { isPaid } from "../../core/item.js";
 import { inCredits } from "../../core/money.js";
 import type { Run } from "../../core/ports/store.js";
 import type { Finding } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { resumeCommand } from "../../workspace/find-run.js";
-import { paidStates } from "./other-jobs.js";
 import type { Who } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
 
@@ -64,8 +64,8 @@ export async function madeForOthers(
   const made = new Map<string, Run>();
   for (const run of new Map(others.map((run) => [run.jobName, run])).values())
     for await (const page of store?.history(run.jobName) ?? [])
-      for (const { key, state } of page) {
-        const planned = paidStates.includes(state) ? keys.find(key) : undefined;
+      for (const item of page) {
+        const planned = isPaid(item) ? keys.find(item.key) : undefined;
         if (planned !== undefined && planned.who !== who) made.set(planned.key, run);
       }
   return {

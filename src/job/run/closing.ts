@@ -3,7 +3,7 @@ import { residual } from "../../core/charges/readings.js";
 import { reconcile } from "../../core/charges/verdict.js";
 import { defined } from "../../core/defined.js";
 import { type ExitName, weightiest } from "../../core/exit.js";
-import { type ItemState, openStates } from "../../core/item.js";
+import { type ItemState, uncollectedStates } from "../../core/item.js";
 import { asBalance, type Credits, minus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
 import type { Forecast } from "../../core/pace/forecast.js";
@@ -246,8 +246,8 @@ async function stateOf(
   // A resume may release items that a stop kept from their parents' addresses, that could not be published, whose
   // canary failed, or that wait for an approval.
   const isCutShort = counts.blocked > 0 && (stops.length > 0 || awaiting > 0 || (await store.mayUnblock(id)));
-  const open = [...openStates, "overdue", "unknown"] as const;
-  if (!isCutShort && open.every((state) => counts[state] === 0)) return "finished";
+  const open = counts.planned > 0 || uncollectedStates.some((state) => counts[state] > 0);
+  if (!isCutShort && !open) return "finished";
   return stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
 }
 

@@ -1,5 +1,6 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
+import { uncollectedStates } from "../../core/item.js";
 import { inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
@@ -11,7 +12,6 @@ import { mustHaveRuns, refuseOutdated } from "../../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../../workspace/open.js";
 import { checkCopies } from "../../workspace/outputs-place.js";
 import { withStore } from "../../workspace/state.js";
-import { paidFor } from "../orders/apply.js";
 import type { Continuation } from "../orders/give.js";
 import { plannedRest } from "../orders/request.js";
 import { type RestPaid, restPaidAlready } from "../paid/already.js";
@@ -161,7 +161,7 @@ async function refusedToBuy(
 /** Whether a run has something to collect, or to settle. */
 async function owesAnything(store: Store, { id }: Run): Promise<boolean> {
   const counts = await store.counts(id);
-  return paidFor.some((state) => counts[state] > 0);
+  return uncollectedStates.some((state) => counts[state] > 0);
 }
 
 function checkOwner(run: Run, user: string, origin: string): void {

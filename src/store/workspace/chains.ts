@@ -1,6 +1,7 @@
+import { uncollectedStates } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Addresses, BlockedItem, HandedOn, ParentOutput } from "../../core/ports/store.js";
-import { alone, type Database, type InTransaction, type Script } from "../script.js";
+import { alone, type Database, type InTransaction, listed, type Script } from "../script.js";
 import { applyTransition, releasedFirst } from "./transition.js";
 
 /** The item that an input of `items` comes from, and its output, if they exist. */
@@ -231,9 +232,8 @@ function* releaseAll(connection: InTransaction, query: string, values: object): 
   return found.map(({ runId }) => runId);
 }
 
-const states = "'planned', 'blocked', 'submitting', 'unknown', 'processing', 'overdue', 'ready'";
 const isMade = "state = 'archived' AND coalesce(approval, 'approved') = 'approved'";
-const mayBeFirst = `(state IN (${states}) OR (state = 'archived' AND approval = 'waiting'))`;
+const mayBeFirst = `(state IN ('planned', 'blocked', ${listed(uncollectedStates)}) OR (state = 'archived' AND approval = 'waiting'))`;
 
 /**
  * How many items must be made before an item. Canaries are chosen by this depth, because a canary that waited for the

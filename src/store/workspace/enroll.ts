@@ -1,7 +1,8 @@
 import { priceGroup, variantKey } from "../../core/identity.js";
+import { uncollectedStates } from "../../core/item.js";
 import type { NewItem } from "../../core/ports/store.js";
 import { variantFileName, variantName } from "../../core/variant.js";
-import type { InTransaction, Script } from "../script.js";
+import { type InTransaction, listed, type Script } from "../script.js";
 import { askForVariants, replaceRejected } from "./approvals.js";
 import { orderedVariants } from "./ordered.js";
 import { applyTransition } from "./transition.js";
@@ -137,7 +138,7 @@ function putting(items: readonly ReturnType<typeof valuesOf>[]): string {
 }
 
 /** Open items of another user: the service gives a task only to the user who submitted it. */
-const othersOpen = `state IN ('planned', 'blocked', 'submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')
+const othersOpen = `state IN ('planned', 'blocked', 'held', ${listed(uncollectedStates)})
   AND EXISTS (SELECT 1 FROM runs WHERE runs.id = items.run_id AND (account_id <> @accountId OR origin <> @origin))`;
 
 /**
@@ -187,7 +188,7 @@ export function* enroll(
   // A submitted, unfinished item is completed by the current run, whether it is in the manifest or not.
   yield* sql(
     `UPDATE items SET run_id = @runId WHERE ${mine}
-       AND state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')`,
+       AND state IN ('held', ${listed(uncollectedStates)})`,
   ).run(job);
 }
 

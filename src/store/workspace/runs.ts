@@ -1,12 +1,13 @@
+import { paidStates, uncollectedStates } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Job, NewItem, Run, RunChange, RunStart } from "../../core/ports/store.js";
-import type { InTransaction, Script } from "../script.js";
+import { type InTransaction, listed, type Script } from "../script.js";
 import { enroll } from "./enroll.js";
 import { absolutePath, keptPath } from "./own-paths.js";
 import { applyTransition, type RootedDatabase } from "./transition.js";
 
-const owes =
-  "EXISTS (SELECT 1 FROM run_states AS s WHERE s.run_id = runs.id AND s.items > 0 AND s.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
+const owes = `EXISTS (
+    SELECT 1 FROM run_states AS s WHERE s.run_id = runs.id AND s.items > 0 AND s.state IN (${listed(uncollectedStates)}))`;
 const select = `
   SELECT runs.id, job_id AS jobId, jobs.name AS jobName, state, manifest, origin, account_id AS accountId, edition,
     out_folder AS outFolder, options, started_at AS startedAt, ended_at AS endedAt, exit, ending, requests, arranged, ${owes} AS owes
@@ -17,7 +18,7 @@ const madeElsewhere = `
     min(jobs.name) AS jobName
   FROM runs CROSS JOIN runs other ON other.job_id <> runs.job_id AND coalesce(other.ended_at, runs.started_at) >= runs.started_at
     CROSS JOIN items made ON made.run_id = other.id
-      AND made.state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready', 'archived')
+      AND made.state IN (${listed(paidStates)})
     CROSS JOIN items left_over ON left_over.job_id = runs.job_id AND left_over.key = made.key
     JOIN jobs ON jobs.id = other.job_id
   WHERE runs.id = @runId AND left_over.run_id = runs.id AND left_over.state IN ('planned', 'blocked')

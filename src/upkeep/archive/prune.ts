@@ -18,7 +18,7 @@ import { isSuperseded } from "../../archive/move.js";
 import { quarantineName } from "../../archive/quarantine.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type ItemState, openStates } from "../../core/item.js";
+import { type ItemState, uncollectedStates } from "../../core/item.js";
 import type { ArchivedOutput, Item, Run } from "../../core/ports/store.js";
 import { outValues } from "../../job/run/run-values.js";
 import type { Store } from "../../store/workspace/workspace.js";
@@ -232,7 +232,7 @@ async function unfinishedJobs(store: Store, runs: readonly Run[]): Promise<Reado
   return open;
 }
 
-const unsettled: readonly ItemState[] = [...openStates, "unknown", "overdue", "held", "blocked"];
+const unsettled: readonly ItemState[] = [...uncollectedStates, "held", "planned", "blocked"];
 
 /** What failed items, which can be retried, and other unfinished jobs take as inputs. */
 async function neededByOthers(
