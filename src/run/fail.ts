@@ -21,7 +21,7 @@ export async function taskFailed(
     failure.kind === "provider" &&
     failure.charged === 0 &&
     !item.vanished &&
-    item.failures < session.settings.retries;
+    item.failures < session.settings.run.options.retries;
   await store.apply(item.id, "task_failed", {
     note: failure.message,
     failureKind: failure.kind,
@@ -48,7 +48,8 @@ export async function requestRejected(
 }
 
 async function countFailures(session: Session): Promise<void> {
-  const { maxFailures, run } = session.settings;
+  const { run } = session.settings;
+  const { maxFailures } = run.options;
   if (maxFailures === null) return;
   const counts = await session.ports.store.counts(run.id);
   const all = wantedItems(counts);

@@ -128,13 +128,13 @@ class Loop {
     this.paces = paces;
     this.turns = turns;
     const { ports, settings, gate } = session;
-    const { lanes, polls } = settings;
+    const { run, lanes, polls } = settings;
     // Every download in progress listens to it.
     setMaxListeners(0, this.cutDownloads.signal);
     this.gate = gate;
     this.bell = ports.bell;
     this.savedRequests = { number: gate.requests, at: Number.NEGATIVE_INFINITY };
-    this.waiting = new WaitingList(ports, settings.run.id);
+    this.waiting = new WaitingList(ports, run.id);
     this.repeats = new Repeats(
       session,
       () => this.debt,
@@ -143,12 +143,12 @@ class Loop {
     this.polling = new Polling(session, paces, turns);
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));
-    this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
+    this.overdueWait = new OverdueWait(ports.service.time, run.options.overdueWaitMs);
     this.lanesInUse = new LanesInUse(lanes, settings.savesLanes);
     this.requests = new PQueue({ concurrency: lanes + polls });
     // Workers elsewhere have limits of their own.
     this.downloads = new PQueue({
-      concurrency: ports.offered ? Number.POSITIVE_INFINITY : settings.downloads,
+      concurrency: ports.offered ? Number.POSITIVE_INFINITY : run.options.downloads,
     });
   }
 
@@ -237,7 +237,7 @@ class Loop {
   /** The turn's whole picture. It changes nothing. */
   private view({ committed, cap, modelBudgets }: Terms, loaded: Loaded, { yes }: Answer): View {
     const { gate, busy, session } = this;
-    const { polls, profile } = session.settings;
+    const { polls, run } = session.settings;
     const now = session.ports.clock.now();
     const silent = Math.max(loaded.quota.blockedUntil ?? 0, gate.reach.silentUntil);
     const quota = { ...loaded.quota, blockedUntil: silent > now ? silent : null };
@@ -246,7 +246,7 @@ class Loop {
       now,
       planned: gate.prices.allowed(loaded.planned),
       pace: (group) => this.paces.of(group),
-      profile,
+      profile: run.options.poll ?? null,
       renewals: session.chains.renewals,
       busy: new Set([...loaded.busyThen, ...busy.keys()]),
       quota,
@@ -306,7 +306,7 @@ class Loop {
    */
   private get downloadsMax(): number {
     const { ports, settings } = this.session;
-    return 2 * (ports.offered?.() ?? settings.downloads);
+    return 2 * (ports.offered?.() ?? settings.run.options.downloads);
   }
 
   private count(kind: StepKind): number {

@@ -1,7 +1,5 @@
 import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { WakeSignal } from "../clock.js";
-import type { RunOptions } from "../core/next/options.js";
-import type { PollProfile } from "../core/pace/pressure.js";
 import type { Item, SavedFile } from "../core/ports/store.js";
 import type { Replacements } from "./arrange.js";
 import { Chains } from "./chains.js";
@@ -38,7 +36,7 @@ export interface RunPorts extends GatePorts {
 }
 
 export interface RunSettings extends GateSettings {
-  /** POSTs, polls and downloads that may be in flight at once. */
+  /** POSTs that may be in flight at once. */
   lanes: number;
   /**
    * Use only as many lanes as are needed to submit everything soon, because requests in flight during a crash are in
@@ -46,19 +44,10 @@ export interface RunSettings extends GateSettings {
    */
   savesLanes: boolean;
   polls: number;
-  downloads: number;
-  /** Failed items after which nothing more is submitted. */
-  maxFailures: RunOptions["maxFailures"];
-  /** How often a task that failed at the provider is retried. */
-  retries: number;
   /**
    * Submit in the manifest's order, because the credits do not cover all items and the plan said how far they reach.
    */
   inOrder: boolean;
-  /** How eagerly to poll; null leaves it to what is short. */
-  profile: PollProfile | null;
-  /** How long the run stays open for overdue tasks alone, in ms. */
-  overdueWaitMs: number;
 }
 
 /** One execution of a run. A resume needs nothing of this state. */

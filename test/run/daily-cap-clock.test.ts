@@ -22,7 +22,7 @@ async function pictures(most = 12): Promise<number> {
   const name = `job-${++runs}`;
   const items = [1, 2, 3].map((number) => picture(`${name}-${number}`, number));
   const run = await start(world, items, name);
-  await carryOn(world, run, { reads: true, daily: credits(most) });
+  await carryOn(world, run, { reads: true, dailyCredits: credits(most) });
   return Object.values(await states(world, run)).filter((state) => state === "archived").length;
 }
 

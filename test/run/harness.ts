@@ -11,6 +11,7 @@ import { openService } from "../../src/client/service.js";
 import { WakeSignal } from "../../src/clock.js";
 import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { noCredits } from "../../src/core/money.js";
+import type { RunOptions } from "../../src/core/next/options.js";
 import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { Disk } from "../../src/core/ports/disk.js";
 import type { Log, Reply, Send } from "../../src/core/ports/send.js";
@@ -136,7 +137,8 @@ export async function markNow({ accounts, clock, sandbox }: World): Promise<Bala
   return { seq: await accounts.spendLog(owner).seq(), reading: null, dayBefore: clock.monotonic() - dayMs };
 }
 
-export interface RunChange extends Partial<RunSettings> {
+/** The options are in place of the run's own. */
+export interface RunChange extends Partial<RunSettings>, Partial<RunOptions> {
   interrupt?: AbortSignal;
   /** Null: the plan has no such limit. */
   perMinute?: number | null;
@@ -146,6 +148,16 @@ export interface RunChange extends Partial<RunSettings> {
   /** Called between two turns, as orders are. */
   attend?: (session: Session) => void;
 }
+
+const plainOptions: Partial<RunOptions> = {
+  maxCredits: null,
+  maxFailures: null,
+  retries: 1,
+  downloads: 4,
+  onInsufficient: "stop",
+  onDailyLimit: "stop",
+  overdueWaitMs: 0,
+};
 
 /** Carries the run on to its end and returns why it stopped. Answers, saves and the clock take turns. */
 export async function carryOn(world: World, run: Run, change: RunChange = {}): Promise<Session> {
@@ -251,26 +263,16 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       log: silentLog,
     },
     {
-      run,
-      lanes: 2,
       savesLanes: false,
       polls: 8,
-      downloads: 4,
-      maxCredits: null,
-      modelCaps: new Map(),
       keep: null,
-      daily: null,
-      maxFailures: null,
-      retries: 1,
       inOrder: false,
-      profile: null,
-      onInsufficient: "stop",
-      onDailyLimit: "stop",
       deadline: null,
-      overdueWaitMs: 0,
       unreachableMs: 60_000,
       settling: { ...defaultReconcile, unsettledMax: 5, wait: false, orphanCredits: noCredits },
       ...change,
+      run: { ...run, options: { ...run.options, ...plainOptions, ...change } },
+      lanes: change.lanes ?? 2,
     },
   );
   let ended = false;

@@ -132,7 +132,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: "overlooks the cap of a model",
     matters: ({ modelCap }) => modelCap !== undefined,
-    settings: { modelCaps: new Map() },
+    settings: ({ run }) => ({ run: { ...run, options: { ...run.options, modelCaps: {} } } }),
   },
   {
     name: "forgets what the day has cost",

@@ -1,5 +1,6 @@
 import { defined } from "../../core/defined.js";
 import { type Credits, inCredits, minus, plus, showCredits } from "../../core/money.js";
+import type { RunOptions } from "../../core/next/options.js";
 import type { Accounts } from "../../core/ports/accounts.js";
 import type { BalanceMark, Bounds } from "../../core/ports/spend-log.js";
 import { type DaySpan, dayOf } from "../../core/quota/quota.js";
@@ -35,9 +36,12 @@ export class Caps {
   /** Models that wait at their cap, with what they had committed when they reached it. */
   private readonly waiting = new Map<string, Credits>();
 
-  constructor(
-    private readonly settings: Pick<GateSettings, "maxCredits" | "priceCap" | "modelCaps" | "keep" | "daily">,
-  ) {
+  private readonly options: RunOptions;
+  private readonly modelCaps: ReadonlyMap<string, Credits>;
+
+  constructor(private readonly settings: Pick<GateSettings, "run" | "priceCap" | "keep">) {
+    this.options = settings.run.options;
+    this.modelCaps = new Map(Object.entries(this.options.modelCaps ?? {}));
     this.keep = settings.keep;
   }
 
@@ -71,7 +75,8 @@ export class Caps {
 
   private get smallest(): Cap | null {
     const { keep } = this;
-    const { maxCredits, priceCap = null } = this.settings;
+    const { maxCredits } = this.options;
+    const { priceCap = null } = this.settings;
     const caps: Cap[] = [];
     if (maxCredits !== null)
       caps.push({ kind: "cap", most: maxCredits, message: "the credit cap is reached" });
@@ -137,18 +142,19 @@ export class Caps {
     accountId: number,
     { now, committed }: { now: DaySpan; committed: Credits },
   ): Promise<void> {
-    const { daily } = this.settings;
-    if (daily === null) return;
+    const { dailyCredits } = this.options;
+    if (dailyCredits === undefined) return;
     const spent = await accounts.spentOn(accountId, dayOf(now));
-    const message = `the day's credits are used up: all runs of the account have spent ${showCredits(spent)} of the ${showCredits(daily)} that --max-credits-per-day allows`;
-    this.today = { kind: "daily", most: plus(committed, minus(daily, spent)), message };
+    const message = `the day's credits are used up: all runs of the account have spent ${showCredits(spent)} of the ${showCredits(dailyCredits)} that --max-credits-per-day allows`;
+    this.today = { kind: "daily", most: plus(committed, minus(dailyCredits, spent)), message };
   }
 
   /** The limits that the spend log checks when it records a paid request; null if there are none. */
   bounds(now: DaySpan): Bounds | null {
-    const { daily } = this.settings;
-    if (daily === null && this.keep === null) return null;
-    return { daily: daily === null ? null : { most: daily, day: dayOf(now) }, kept: this.keep };
+    const { dailyCredits } = this.options;
+    if (dailyCredits === undefined && this.keep === null) return null;
+    const daily = dailyCredits === undefined ? null : { most: dailyCredits, day: dayOf(now) };
+    return { daily, kept: this.keep };
   }
 
   get models(): string[] {
@@ -157,27 +163,26 @@ export class Caps {
 
   /** One line for each model at its cap. */
   get messages(): string[] {
-    const { modelCaps } = this.settings;
     return this.models.map((model) => {
-      const cap = modelCaps.get(model);
+      const cap = this.modelCaps.get(model);
       return `${model} has reached its cap${cap === undefined ? "" : ` of ${inCredits(cap)}`}; its other items wait`;
     });
   }
 
   /** What models with a cap may still cost. A model that waits continues when one of its tasks has failed. */
-  async rooms(
+  async modelBudgets(
     store: Pick<Store, "spending">,
     runId: number,
     beginning: readonly number[],
   ): Promise<Map<string, Credits>> {
-    const rooms = new Map<string, Credits>();
-    for (const [model, cap] of this.settings.modelCaps) {
+    const budgets = new Map<string, Credits>();
+    for (const [model, cap] of this.modelCaps) {
       const { charged, pending } = await store.spending(runId, { model, beginning });
       const committed = plus(charged, pending);
       if (committed < (this.waiting.get(model) ?? committed)) this.waiting.delete(model);
-      rooms.set(model, minus(cap, committed));
+      budgets.set(model, minus(cap, committed));
     }
-    return rooms;
+    return budgets;
   }
 
   /** Whether a run has committed more than a cap of its own or of the model allows: something was charged more than planned. */
@@ -186,17 +191,17 @@ export class Caps {
       const { charged, pending } = await store.spending(runId, { ...defined({ model: of }), beginning: [] });
       return plus(charged, pending);
     };
-    const ofModel = this.settings.modelCaps.get(model);
+    const ofModel = this.modelCaps.get(model);
     if (ofModel !== undefined && (await committed(model)) > ofModel) return true;
     return this.cap !== null && (await committed()) > this.cap;
   }
 
   /** The next item of these models does not fit, so the models wait. Returns whether there is one. */
-  wait(models: readonly string[], rooms: ReadonlyMap<string, Credits>): boolean {
+  wait(models: readonly string[], budgets: ReadonlyMap<string, Credits>): boolean {
     for (const model of models) {
-      const cap = this.settings.modelCaps.get(model);
-      const room = rooms.get(model);
-      if (cap !== undefined && room !== undefined) this.waiting.set(model, minus(cap, room));
+      const cap = this.modelCaps.get(model);
+      const budget = budgets.get(model);
+      if (cap !== undefined && budget !== undefined) this.waiting.set(model, minus(cap, budget));
     }
     return models.length > 0;
   }

@@ -83,7 +83,7 @@ export class Gate {
   async terms(beginning: readonly number[]): Promise<Terms> {
     const { caps, ports, settings } = this;
     const { store, accounts, accountId, service } = ports;
-    const modelBudgets = await caps.rooms(store, settings.run.id, beginning);
+    const modelBudgets = await caps.modelBudgets(store, settings.run.id, beginning);
     const spending = await store.spending(settings.run.id, { beginning });
     const committed = plus(spending.charged, spending.pending);
     await caps.updateKept(accounts, accountId, committed);
@@ -231,9 +231,9 @@ export class Gate {
     if (stop === "key") this.stop("key", `the service refused the API key (${detail})`);
     if (stop === "subscription")
       this.stop("subscription", `the service sees no active subscription (${detail})`);
-    if (stop === "credits" && this.settings.onInsufficient === "stop")
-      this.stop("credits", `out of credits (${detail})`);
-    if (stop === "credits" && this.settings.onInsufficient === "wait") this.balance.awaitCredits(detail);
+    if (stop !== "credits") return;
+    if (this.settings.run.options.onInsufficient === "wait") this.balance.awaitCredits(detail);
+    else this.stop("credits", `out of credits (${detail})`);
   }
 
   /** A receipt was written, or could not be: without receipts nothing is bought. */
@@ -254,7 +254,7 @@ export class Gate {
 
   /** Ends the run if it would have to wait for hours, unless the user wants it to wait. */
   private stopForLongWait({ quota, now }: View, { shortage, isIdle }: Decision): void {
-    if (this.settings.onDailyLimit === "wait" || shortage === null || !isIdle) return;
+    if (this.settings.run.options.onDailyLimit === "wait" || shortage === null || !isIdle) return;
     const silentUntil = quota.blockedUntil ?? now;
     if (!isLongWait(shortage.kind, silentUntil - now)) return;
     const until = localTime(quota.day.nextReleaseAt ?? now);

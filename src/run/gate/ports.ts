@@ -38,21 +38,13 @@ export interface SettlingSettings extends ReconcileSettings {
   orphanCredits: Credits;
 }
 
-/** What the user allows. */
+/** The run, whose options say what the user allows, and what applies to this execution alone. */
 export interface GateSettings {
   run: Run;
-  maxCredits: Credits | null;
   /** The most that the run may have committed when the command that was given this price ends. */
   priceCap?: Credits | null;
-  /** The most credits of the run, by model. */
-  modelCaps: ReadonlyMap<string, Credits>;
   /** What must be left of the balance. */
   keep: Keep | null;
-  /** What all runs of the account together may spend from midnight to midnight. */
-  daily: Credits | null;
-  /** What the run does if the service refuses for lack of credits: end submitting, or wait for more. */
-  onInsufficient: "stop" | "wait";
-  onDailyLimit: "stop" | "wait";
   /** When submitting ends (UTC ms). */
   deadline: number | null;
   /** How long the service may be unreachable before the run ends, in ms. */

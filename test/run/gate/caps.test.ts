@@ -1,21 +1,29 @@
 import { describe, expect, test } from "vitest";
 import { credits, minus, noCredits } from "../../../src/core/money.js";
+import { defaultRunOptions, type RunOptions } from "../../../src/core/next/options.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { BalanceMark } from "../../../src/core/ports/spend-log.js";
+import type { Run } from "../../../src/core/ports/store.js";
 import type { Day } from "../../../src/core/quota/quota.js";
 import { Caps, keeping } from "../../../src/run/gate/caps.js";
+import type { Keep } from "../../../src/run/gate/ports.js";
 
 const at = (ms: number) => ({ earliest: ms, latest: ms });
 const mark = { seq: 7, reading: null, dayBefore: 0 };
 const keep = { least: credits(95), most: credits(5), mark };
 
+const capsOf = (options: Partial<RunOptions>, kept: Keep | null = null) =>
+  new Caps({ run: { options: { ...defaultRunOptions, sandbox: true, ...options } } as Run, keep: kept });
+
 const capped = (maxCredits: number | null = null, daily: number | null = null) =>
-  new Caps({
-    maxCredits: maxCredits === null ? null : credits(maxCredits),
-    modelCaps: new Map([["film", credits(20)]]),
-    daily: daily === null ? null : credits(daily),
+  capsOf(
+    {
+      maxCredits: maxCredits === null ? null : credits(maxCredits),
+      modelCaps: { film: credits(20) },
+      ...(daily === null ? {} : { dailyCredits: credits(daily) }),
+    },
     keep,
-  });
+  );
 
 /** What has been taken from the balance since it was read, and what earlier requests may yet take. */
 const taken = (since: number, before = 0, from: BalanceMark = mark): Pick<Accounts, "takenFrom"> => ({
@@ -50,14 +58,14 @@ describe("caps", () => {
   });
 
   test("that are not set ask for nothing and end nothing", async () => {
-    const caps = new Caps({ maxCredits: null, modelCaps: new Map(), keep: null, daily: null });
+    const caps = capsOf({});
     const none = () => Promise.reject(new Error("asked"));
     await caps.updateKept({ takenFrom: none }, 1, credits(3));
     await caps.takeRemaining({ takenFrom: none }, 1, credits(3));
     await caps.updateDay({ spentOn: none }, 1, { now: at(0), committed: credits(3) });
     caps.takeReading(credits(3), mark);
     expect([caps.cap, caps.bounds(at(0)), caps.allowRecheck(credits(3))]).toEqual([null, null, false]);
-    expect(await caps.rooms({ spending: none }, 1, [])).toEqual(new Map());
+    expect(await caps.modelBudgets({ spending: none }, 1, [])).toEqual(new Map());
     // A model without a cap does not wait.
     expect([caps.wait(["film"], new Map()), caps.models]).toEqual([true, []]);
     const unknown = capped();
@@ -134,9 +142,8 @@ describe("caps", () => {
 
   test("hold a paid request to what they are, and to nothing where there are none", () => {
     expect(capped(null, 50).bounds(at(0))).toMatchObject({ daily: { most: credits(50) }, kept: keep });
-    const none = { maxCredits: credits(1), modelCaps: new Map(), keep: null, daily: null };
-    expect(new Caps(none).bounds(at(0))).toBeNull();
-    const dailyAlone = new Caps({ ...none, daily: credits(50) });
+    expect(capsOf({ maxCredits: credits(1) }).bounds(at(0))).toBeNull();
+    const dailyAlone = capsOf({ dailyCredits: credits(50) });
     expect(dailyAlone.bounds(at(0))).toMatchObject({ daily: { most: credits(50) }, kept: null });
   });
 
@@ -187,17 +194,17 @@ describe("caps", () => {
         return { charged, pending, atService: committed, tasks: 1, inDoubt: 0 };
       },
     };
-    const rooms = await caps.rooms(store, 1, [7]);
+    const budgets = await caps.modelBudgets(store, 1, [7]);
     // Of the items that are about to be submitted, those of the model count.
     expect(asked).toEqual([[1, { model: "film", beginning: [7] }]]);
-    expect(rooms).toEqual(new Map([["film", credits(2)]]));
-    expect(caps.wait([], rooms)).toBe(false);
-    expect(caps.wait(["film"], rooms)).toBe(true);
-    await caps.rooms(store, 1, []);
+    expect(budgets).toEqual(new Map([["film", credits(2)]]));
+    expect(caps.wait([], budgets)).toBe(false);
+    expect(caps.wait(["film"], budgets)).toBe(true);
+    await caps.modelBudgets(store, 1, []);
     expect(caps.models).toEqual(["film"]);
     expect(caps.messages).toEqual(["film has reached its cap of 20 credits; its other items wait"]);
     committed = credits(9);
-    expect(await caps.rooms(store, 1, [])).toEqual(new Map([["film", credits(11)]]));
+    expect(await caps.modelBudgets(store, 1, [])).toEqual(new Map([["film", credits(11)]]));
     expect(caps.models).toEqual([]);
   });
 });
