@@ -77,10 +77,10 @@ export function flagsOf(choices: StartChoices): string[] {
 const shownMax = 20;
 const messageCharactersMax = 4_000;
 
-/** Starts the commands of the page, in the workspace, and remembers how they ended. */
 /** How many questions of the page may wait for their turn. */
 const askedMax = 20;
 
+/** Starts the commands of the page, in the workspace, and remembers how they ended. */
 export class Commands {
   /** Each is a process, and a plan of a large sheet needs a whole processor. */
   private readonly asking = new PQueue({ concurrency: 2 });

@@ -156,7 +156,7 @@ function otherPayments(file: SourceFile): Finding[] {
       finding(
         file,
         node.start,
-        `uses generate: only ${payment} sends a paid request, so that each is on record before it leaves`,
+        `uses generate: only ${payment} sends a paid request, and ${repeating} repeats one, so that each is on record before it leaves`,
       ),
     );
 }

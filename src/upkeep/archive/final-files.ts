@@ -1,6 +1,6 @@
 /**
- * Of each item of a sheet the take that a person has picked, else the newest approved one, else the first; never one that is
- * rejected or waits for approval.
+ * Of each item of a sheet the take that a person has picked, else the newest approved one, else the first that has a
+ * file and was not made of a rejected take; never one that is rejected or waits for approval.
  */
 export interface FinalSet {
   /** `path` is absolute, `name` what it is called without the number of its variant. */
