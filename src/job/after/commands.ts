@@ -17,8 +17,8 @@ import { shellWord } from "../../text/shell.js";
 import { shortText } from "../../text/terminal.js";
 import { decisionsOn, finalOf } from "../../workspace/takes/final-set.js";
 import type { Workspace } from "../../workspace/workspace.js";
-import { type AskedItem, askedItems } from "./asked.js";
 import { environmentOfFile, environmentOfSet, type FileFacts } from "./environment.js";
+import { type SetItem, setItems } from "./set-items.js";
 import { commandsOf } from "./settings.js";
 
 /**
@@ -210,7 +210,7 @@ class Commands implements After {
   /** Goes through all files of the run's rows, with those of their other takes. */
   private async rest(): Promise<void> {
     const { run, store } = this.options;
-    for await (const page of askedItems(store, run)) {
+    for await (const page of setItems(store, run)) {
       const files = page
         .filter(({ takes }) => takes.some(({ item }) => item.runId === run.id))
         .flatMap((asked) => this.filesOf(asked));
@@ -222,7 +222,7 @@ class Commands implements After {
   }
 
   /** The files of an item and its retakes that were saved on the disk. */
-  private filesOf({ takes }: AskedItem): FileFacts[] {
+  private filesOf({ takes }: SetItem): FileFacts[] {
     const { jobName } = this.options.run;
     return takes.flatMap(({ item, files }) =>
       files
@@ -270,7 +270,7 @@ class Commands implements After {
     const hash = createHash("sha256");
     const without: string[] = [];
     const now = { files: 0, missing: 0, undone: 0 };
-    for await (const page of askedItems(store, run))
+    for await (const page of setItems(store, run))
       for (const asked of page) {
         if ("without" in finalOf(asked.takes, decisions)) without.push(asked.rowId);
         for (const { item, files } of asked.takes)

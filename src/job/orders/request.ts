@@ -1,8 +1,7 @@
 import { EarlyExit } from "../../core/exit.js";
-import { variantKey } from "../../core/identity.js";
 import { type Credits, noCredits, sumOf } from "../../core/money.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
-import type { Item, KeptSheet, Run } from "../../core/ports/store.js";
+import type { Item, Run } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import {
   isEverything,
@@ -15,6 +14,7 @@ import {
   selectionText,
 } from "../../plan/select.js";
 import type { Store } from "../../store/workspace/workspace.js";
+import { sheetOf, withVariants } from "../../workspace/takes/sheet-takes.js";
 
 /** What a person wants to do with items, found and checked before anything is locked, requested or changed. */
 export interface ItemRequest {
@@ -59,23 +59,6 @@ export async function selectItems(
   for (const item of unseen) choice.see(item);
   const chosen = new Set([...choice.chosen(what)].map(({ id }) => id));
   return items.filter(({ id }) => chosen.has(id));
-}
-
-/** The sheet of the run. A redo run has no sheet and uses the one of the run before it. */
-export async function sheetOf(store: Store, run: Run): Promise<KeptSheet | null> {
-  const runs = (await store.runs()).filter(
-    ({ id, jobId, edition }) => jobId === run.jobId && edition === run.edition && id <= run.id,
-  );
-  for (const { id } of runs.toReversed()) {
-    const sheet = await store.sheetOf(id);
-    if (sheet) return sheet;
-  }
-  return null;
-}
-
-/** The key of an item, and those of its variants, of which no row has more than `most` with the item. */
-export function withVariants(key: string, most: number): string[] {
-  return [key, ...Array.from({ length: most - 1 }, (_, index) => variantKey(key, index + 2))];
 }
 
 /** Selects items of a run in their rows one by one, and keeps little of each until the last was seen. */

@@ -7,7 +7,6 @@ import { indexName, isPruned, JobIndex, sidecarOf } from "../../archive/index-fi
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Run } from "../../core/ports/store.js";
-import { sheetOf } from "../../job/orders/request.js";
 import { manifestFolder } from "../../manifest/folder.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import { openSource } from "../../manifest/read.js";
@@ -16,6 +15,7 @@ import type { Store } from "../../store/workspace/workspace.js";
 import { leavesReally } from "../../text/inside.js";
 import { leaves } from "../../text/within.js";
 import { withStore } from "../../workspace/state.js";
+import { sheetOf } from "../../workspace/takes/sheet-takes.js";
 import { type Workspace, workspaceExists } from "../../workspace/workspace.js";
 
 /**

@@ -12,7 +12,7 @@ import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { writeWhole } from "../../whole-file.js";
 import type { PackedFile } from "./export.js";
-import { locator } from "./located.js";
+import { locator } from "./folder-of-file.js";
 
 export interface Pack {
   /** Absolute path of the archive to write. */

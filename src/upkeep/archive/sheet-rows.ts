@@ -2,12 +2,12 @@ import { join } from "node:path";
 import { foldName, jobFolder } from "../../archive/disk/names.js";
 import type { ExitName } from "../../core/exit.js";
 import type { Item, KeptSheet, MadeItem, Run, SheetRow } from "../../core/ports/store.js";
-import { sheetOf, withVariants } from "../../job/orders/request.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { type Decisions, decisionsOn, finalFileNames, finalOf } from "../../workspace/takes/final-set.js";
+import { byKey, itemsAtOnce, sheetOf, withTakes } from "../../workspace/takes/sheet-takes.js";
 import { type Lines, linesOf, mappedLines } from "./filled-sheet.js";
 import type { FinalSet } from "./final-files.js";
-import { locator } from "./located.js";
+import { locator } from "./folder-of-file.js";
 
 /**
  * The sheet of a run, and its rows with what was made of them, which are read page by page: there may be more than fit into
@@ -65,9 +65,6 @@ interface ReadSheet extends KeptSheet {
   isKept: boolean;
 }
 
-/** How many items are read at a time. */
-const itemsAtOnce = 1_000;
-
 /** For runs without a stored sheet: the rows as their items describe them. */
 async function sheetFrom(store: Store, { jobId, jobName, edition }: Run): Promise<KeptSheet> {
   const order: Pick<Item, "position" | "id" | "key">[] = [];
@@ -99,10 +96,6 @@ function rowFrom({ key, rowNumber, rowId, model, prompt, params, inputs }: Item)
   return { number: rowNumber, cells, keys: [key], problem: null };
 }
 
-function byKey(made: readonly MadeItem[]): Map<string, MadeItem> {
-  return new Map(made.map((each) => [each.item.key, each]));
-}
-
 /** An item's takes in one of its rows: the item, followed by its variants. None for a row that nothing was made of. */
 interface RowOfTakes {
   number: number;
@@ -132,29 +125,22 @@ async function* rowsOf(
     const asked = page.flatMap((row) =>
       (row.keys.length === 0 ? [null] : row.keys).map((key, index) => ({
         row,
-        keys: key === null ? [] : withVariants(key, variantsMax),
+        key,
         copy: sheet.isKept ? index + 1 : null,
         isLast: index >= row.keys.length - 1,
       })),
     );
     let isMade = false;
-    for (let from = 0; from < asked.length; from += itemsAtOnce) {
-      const now = asked.slice(from, from + itemsAtOnce);
-      const all = await store.made(
-        jobId,
-        now.flatMap(({ keys }) => keys),
-      );
-      const known = byKey(all.filter(({ item }) => item.edition === edition));
-      for (const { row, keys, copy, isLast } of now) {
+    for await (const items of withTakes(store, jobId, asked, variantsMax))
+      for (const { row, copy, isLast, takes: all } of items) {
         const { number, cells, problem } = row;
-        const takes = keys.flatMap((key) => known.get(key) ?? []);
+        const takes = all.filter(({ item }) => item.edition === edition);
         if (takes.length > 0) yield { number, cells, takes, problem: null, copy };
         isMade ||= takes.length > 0;
         if (!isLast) continue;
         if (!isMade) yield { number, cells, takes, problem, copy: sheet.isKept ? 1 : null };
         isMade = false;
       }
-    }
   }
 }
 
