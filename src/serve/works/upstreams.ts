@@ -66,9 +66,9 @@ export class Upstreams {
   }
 
   /** Asks a provider something that costs nothing. */
-  ask<Answer>(question: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
+  ask<Answer>(request: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
     return withTimeout(this.parts.clock, askTimeoutMs, (late) =>
-      question(AbortSignal.any([this.closing, late])),
+      request(AbortSignal.any([this.closing, late])),
     );
   }
 
