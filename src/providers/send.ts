@@ -30,9 +30,9 @@ export interface ProviderAnswer {
 
 export interface Sender {
   /** A request that may cost money. Throws `JobLater` if it certainly never left, and `JobRefused` if it never can. */
-  pay(question: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
+  pay(request: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
   /** A request that costs nothing. Throws plain errors only. */
-  ask(question: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
+  ask(request: ProviderRequest, signal: AbortSignal): Promise<ProviderAnswer>;
 }
 
 /** The largest answer that is read (bytes). A film in base64 is smaller. */
@@ -50,11 +50,11 @@ export interface SenderParts {
 
 export function openSender({ clock, key, proxies = null }: SenderParts): Sender {
   async function send(
-    question: ProviderRequest,
+    request: ProviderRequest,
     signal: AbortSignal,
     watch: RequestWatch = { sent: false },
   ): Promise<ProviderAnswer> {
-    const { method, url, headers, body, timeoutMs } = question;
+    const { method, url, headers, body, timeoutMs } = request;
     const connection = connectionsTo(url, proxies, connectionOptions);
     const ended = new AbortController();
     let isLate = false;
@@ -91,11 +91,11 @@ export function openSender({ clock, key, proxies = null }: SenderParts): Sender 
   }
 
   return {
-    async pay(question, signal) {
+    async pay(request, signal) {
       if (signal.aborted) throw new JobLater("stopped before the request was sent", 0, "job");
       const watch: RequestWatch = { sent: false };
       try {
-        return await send(question, signal, watch);
+        return await send(request, signal, watch);
       } catch (error) {
         if (watch.sent) throw error;
         const why = fromProvider((error as Error).message, key());
@@ -104,7 +104,7 @@ export function openSender({ clock, key, proxies = null }: SenderParts): Sender 
         throw new JobLater(`the request was not sent: ${why}`, unreachableMs, "provider");
       }
     },
-    ask: (question, signal) => send(question, signal),
+    ask: (request, signal) => send(request, signal),
   };
 }
 

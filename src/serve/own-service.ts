@@ -19,7 +19,7 @@ import { inputBytesMax, isLoopback } from "../service/inputs/fetch.js";
 import type { ServiceModel } from "../service/models/model.js";
 import { signingSecret } from "../service/state/default-account.js";
 import { SqliteState } from "../service/state/sqlite-state.js";
-import { repeatKeysKeptMs } from "../service/state/state.js";
+import { repeatKeysKeptMs, type TaskRecord } from "../service/state/state.js";
 import { allSwitches } from "../service/state/switches.js";
 import type { ServiceExtras } from "../service/world/present.js";
 import { ServedKeys } from "./keys.js";
@@ -113,16 +113,16 @@ export class OwnService {
       get announced() {
         return own.announced();
       },
-      progress: (task: Parameters<Works["progress"]>[0]) => this.works.progress(task),
+      progress: (task: TaskRecord) => this.works.times.progress(task),
       budget: (keyId: string, now: number) => this.keys.budget(keyId, now),
       secret,
       switches: allSwitches({ badParams: "refused" }),
       origin,
     };
     const maker = {
-      record: (task: Parameters<Works["record"]>[0]) => this.works.record(task),
-      begin: (task: Parameters<Works["begin"]>[0]) => this.works.begin(task),
-      output: (task: Parameters<Works["output"]>[0], number: number) => this.works.output(task, number),
+      record: (task: TaskRecord) => this.works.record(task),
+      begin: (task: TaskRecord) => this.works.begin(task),
+      output: (task: TaskRecord, number: number) => this.works.files.output(task, number),
     };
     const onError = (error: Error) => options.onNote(error.message);
     this.service = new HostedService({ clock, random, state: this.state, world, maker, onError });
@@ -133,7 +133,7 @@ export class OwnService {
     if (this.options.folder === ":memory:") return;
     await this.works.resume();
     void this.every(reloadMs, () => this.reload());
-    void this.every(cleanEveryMs, () => this.works.clean(this.options.clock.now() - keptMs).then(() => {}));
+    void this.every(cleanEveryMs, () => this.works.files.clean(this.options.clock.now() - keptMs));
   }
 
   api(request: WorldRequest): Promise<WorldResponse> {
@@ -226,7 +226,7 @@ export class OwnService {
       inputs: true,
       cancel: true,
       queue: true,
-      providers: this.works.providersNow(this.models.models),
+      providers: this.works.times.providersNow(this.models.models),
       ...(credit === null ? {} : { credit }),
     };
   }
@@ -274,7 +274,7 @@ export class OwnService {
     }
     const found = this.service.lookUp(url.pathname, Object.fromEntries(url.searchParams));
     if (!("task" in found)) throw new Error("The address of this output is wrong or has expired.");
-    return { path: this.works.outputPath(found.task, found.number) };
+    return { path: this.works.files.outputPath(found.task, found.number) };
   }
 }
 

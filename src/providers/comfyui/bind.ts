@@ -14,7 +14,7 @@ const seedMax = 2 ** 48;
 /**
  * The workflow with the job's values. What a job has no value for stays as it was saved, except the seed: one that stays the
  * same would make the same picture for each row. It comes from the job's id, so that a repeated job is the same. `files` are
- * the names of uploaded inputs. Throws Refused.
+ * the names of uploaded inputs. Throws `JobRefused`.
  */
 export function boundWorkflow(
   workflow: Workflow,

@@ -163,7 +163,7 @@ export class ComfyJobs implements Provider {
     }
   }
 
-  /** The machine with the fewest jobs among those that answer. Throws Later if none does: nothing was sent. */
+  /** The machine with the fewest jobs among those that answer. Throws `JobLater` if none does: nothing was sent. */
   private async leastBusy(signal: AbortSignal): Promise<{ machine: ComfyMachine; gone: number }> {
     const asked = await Promise.all(
       this.machines.map(async (machine) => {

@@ -87,8 +87,8 @@ export class ComfyMachine {
   /** Sends a workflow. An error that is not `JobLater` leaves open whether it was accepted. */
   async prompt(id: string, workflow: unknown, signal: AbortSignal): Promise<PromptAnswer> {
     const body = JSON.stringify({ prompt: workflow, prompt_id: id, client_id: id });
-    const question = this.question("POST", "/prompt", body, this.timeoutMs);
-    const { status, body: answered } = await this.sender.pay(question, signal);
+    const request = this.request("POST", "/prompt", body, this.timeoutMs);
+    const { status, body: answered } = await this.sender.pay(request, signal);
     if (status !== 200 && status !== 400) return { status };
     const answer = this.json(answered, "/prompt") as { prompt_id?: unknown } & Rejection;
     if (status === 400) return { rejected: answer };
@@ -100,8 +100,8 @@ export class ComfyMachine {
   /** Puts a file into its input folder, and answers with the name that nodes know it by; the status if it does not take it. */
   async upload(bytes: Uint8Array, name: string, type: string, signal: AbortSignal): Promise<string | number> {
     const { contentType, body } = multipart(bytes, name, type);
-    const question = this.question("POST", "/upload/image", body, this.timeoutMs, contentType);
-    const { status, body: answered } = await this.sender.ask(question, signal);
+    const request = this.request("POST", "/upload/image", body, this.timeoutMs, contentType);
+    const { status, body: answered } = await this.sender.ask(request, signal);
     if (status !== 200) return status;
     const answer = this.json(answered, "/upload/image") as { name?: string; subfolder?: string };
     if (!answer.name) throw new Error(`${this.address} answered an upload without a name`);
@@ -142,17 +142,17 @@ export class ComfyMachine {
   }
 
   private async get(path: string, signal: AbortSignal): Promise<Json> {
-    const { status, body } = await this.sender.ask(this.question("GET", path), signal);
+    const { status, body } = await this.sender.ask(this.request("GET", path), signal);
     if (status !== 200) throw new Error(`${this.address} answered ${path} with ${status}`);
     return this.json(body, path);
   }
 
   private async post(path: string, body: Json, signal: AbortSignal): Promise<void> {
-    const { status } = await this.sender.ask(this.question("POST", path, JSON.stringify(body)), signal);
+    const { status } = await this.sender.ask(this.request("POST", path, JSON.stringify(body)), signal);
     if (status !== 200) throw new Error(`${this.address} answered ${path} with ${status}`);
   }
 
-  private question(
+  private request(
     method: "GET" | "POST",
     path: string,
     body?: string | Uint8Array,

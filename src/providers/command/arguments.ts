@@ -29,7 +29,7 @@ export interface ProgramWords {
   stdin?: string | undefined;
 }
 
-/** The words with these values. Throws Refused for a value that would be an option. */
+/** The words with these values. Throws `JobRefused` for a value that would be an option. */
 export function filledWords(command: readonly string[], values: Readonly<Record<string, unknown>>): string[] {
   const words: string[] = [];
   let areOptionsOver = false;

@@ -202,6 +202,7 @@ const findPart = z.strictObject({
   /** How long after the submit a job that is not in the list was certainly never accepted. Without it, that proves nothing. */
   complete: duration.optional(),
 });
+export type FindPart = z.infer<typeof findPart>;
 
 const checkPart = z.strictObject({ get: target });
 

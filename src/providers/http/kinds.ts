@@ -13,7 +13,7 @@ import {
   readDescription,
   readModel,
 } from "./description.js";
-import { HttpProvider } from "./engine.js";
+import { HttpProvider } from "./http-provider.js";
 import { namesIn, namesWithin } from "./template.js";
 
 /** The kinds whose providers are described as data: those that are shipped, and `http`, which users describe themselves. */

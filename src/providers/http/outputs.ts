@@ -6,10 +6,10 @@ import { type AnswerWithJson, isMedia } from "./verdict.js";
  * The files that an answer names or contains: addresses, data: addresses, base64, or the answer itself. Null if it has none of
  * them where they were expected; an empty list if it says itself that there are none.
  */
-export function outputsOf(reading: AnswerWithJson, query: string | undefined): JobOutput[] | null {
-  if (isMedia(reading)) return [{ bytes: reading.body }];
+export function outputsOf(answer: AnswerWithJson, query: string | undefined): JobOutput[] | null {
+  if (isMedia(answer)) return [{ bytes: answer.body }];
   if (query === undefined) return null;
-  const found = find(reading.json, query);
+  const found = find(answer.json, query);
   if (found === null) return null;
   const outputs = [found].flat().map(outputOf);
   return outputs.every((output) => output !== null) ? outputs : null;

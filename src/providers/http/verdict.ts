@@ -8,7 +8,7 @@ export interface AnswerWithJson extends ProviderAnswer {
   json: Json | undefined;
 }
 
-export function readingOf(answer: ProviderAnswer): AnswerWithJson {
+export function withJson(answer: ProviderAnswer): AnswerWithJson {
   return { ...answer, json: isMedia(answer) ? undefined : jsonOf(answer.body) };
 }
 
@@ -33,20 +33,20 @@ export function isGood({ status }: ProviderAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-export function textAt(reading: AnswerWithJson, where: Where | undefined): string | null {
+export function textAt(answer: AnswerWithJson, where: Where | undefined): string | null {
   if (where === undefined) return null;
   return typeof where === "string"
-    ? findText(reading.json, where)
-    : reading.headers[where.header.toLowerCase()] || null;
+    ? findText(answer.json, where)
+    : answer.headers[where.header.toLowerCase()] || null;
 }
 
 export function costOf(
-  reading: AnswerWithJson,
+  answer: AnswerWithJson,
   place: CostPlace | undefined,
 ): { amount: number; unit: string } | null {
   if (place === undefined) return null;
   const { amount: where, unit } = typeof place === "string" ? { amount: place, unit: "credits" } : place;
-  const amount = Number(textAt(reading, where) ?? Number.NaN);
+  const amount = Number(textAt(answer, where) ?? Number.NaN);
   return Number.isFinite(amount) && amount >= 0 ? { amount, unit } : null;
 }
 
@@ -84,20 +84,20 @@ export interface Judge {
   key: string | null;
 }
 
-export function verdict(reading: AnswerWithJson, rules: readonly Rule[], judge: Judge): Ruling | null {
+export function verdict(answer: AnswerWithJson, rules: readonly Rule[], judge: Judge): Ruling | null {
   const { code, delay } = placesOf(judge);
-  const said = textOf(find(reading.json, code));
+  const said = textOf(find(answer.json, code));
   const rule = rules.find(
     (one) =>
-      fitsStatus(one.status, reading.status) &&
+      fitsStatus(one.status, answer.status) &&
       (one.code === undefined || (said !== null && new RegExp(one.code).test(said))),
   );
   if (rule === undefined) return null;
-  const delayMs = delay === undefined ? null : seconds(findText(reading.json, delay));
+  const delayMs = delay === undefined ? null : seconds(findText(answer.json, delay));
   return {
     rule,
-    message: words(reading, judge),
-    delayMs: delayMs ?? retryAfterMs(reading.headers, judge.now),
+    message: words(answer, judge),
+    delayMs: delayMs ?? retryAfterMs(answer.headers, judge.now),
   };
 }
 
@@ -116,9 +116,9 @@ function seconds(text: string | null): number | null {
 }
 
 /** The provider's own words; where it has none, its status. */
-export function words(reading: AnswerWithJson, judge: Judge): string {
-  const found = textOf(find(reading.json, placesOf(judge).message));
-  return found === null ? `${judge.provider} answered ${reading.status}` : fromProvider(found, judge.key);
+export function words(answer: AnswerWithJson, judge: Judge): string {
+  const found = textOf(find(answer.json, placesOf(judge).message));
+  return found === null ? `${judge.provider} answered ${answer.status}` : fromProvider(found, judge.key);
 }
 
 function placesOf({ places }: Judge): { code: string; message: string; delay?: string | undefined } {
@@ -156,8 +156,8 @@ export function throwVerdict({ rule, message, delayMs }: Ruling): void {
 }
 
 /** What is odd about an answer, for people. */
-export function oddity(reading: AnswerWithJson, expected: string): string {
-  const { status, body, json } = reading;
+export function oddity(answer: AnswerWithJson, expected: string): string {
+  const { status, body, json } = answer;
   const text = body.subarray(0, 200).toString("latin1").trimStart();
   const what =
     body.length === 0

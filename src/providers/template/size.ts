@@ -16,7 +16,7 @@ export type OutputFormat = (typeof outputFormats)[number];
 
 /**
  * The size of a job's result: its param `size`, such as `1200x628`, or its params `width` and `height`, or those of the model.
- * Null if nothing says it. Throws Refused.
+ * Null if nothing says it. Throws `JobRefused`.
  */
 export function sizeFor(params: ProviderJob["params"], model: Partial<Size>): Size | null {
   const { size } = params;
@@ -45,7 +45,7 @@ function sideFor(name: string, written: string | number | undefined): number | n
   );
 }
 
-/** The format of a job's result: its param `output_format`, PNG by default. Throws Refused. */
+/** The format of a job's result: its param `output_format`, PNG by default. Throws `JobRefused`. */
 export function formatFor(params: ProviderJob["params"]): OutputFormat {
   const written = params["output_format"]?.toLowerCase() ?? "png";
   const format = written === "jpg" ? "jpeg" : written;

@@ -5,7 +5,7 @@ import type { OutputFormat, Size } from "./size.js";
 /** How long a picture may take (s). */
 const secondsMax = 60;
 
-/** Draws an SVG without a browser. What it refers to outside of itself is not loaded. Throws Refused. */
+/** Draws an SVG without a browser. What it refers to outside of itself is not loaded. Throws `JobRefused`. */
 export async function drawnSvg(text: string, size: Size | null, format: OutputFormat): Promise<Uint8Array> {
   if (format === "pdf")
     throw new JobRefused(

@@ -16,7 +16,7 @@ import { discard, inputBytesMax } from "../../service/inputs/fetch.js";
  * name an address to a service on a network could otherwise read what only that network may.
  */
 
-/** A file of this service by its address; undefined if the address is not ours. Throws Refused if it may not be read. */
+/** A file of this service by its address; undefined if the address is not ours. Throws `JobRefused` if it may not be read. */
 export type OwnFile = (address: string) => { path: string } | undefined;
 
 const redirectsMax = 3;
@@ -52,7 +52,7 @@ export interface InputPlace {
   proxies: Proxies | null;
 }
 
-/** The input at an address, on disk. Throws Refused with a sentence for clients. */
+/** The input at an address, on disk. Throws `JobRefused` with a sentence for clients. */
 export async function bringInput(
   field: MediaName,
   address: string,

@@ -40,7 +40,7 @@ export interface OutputPlace {
 }
 
 /**
- * Brings one output into `folder` as `<number>.<extension>` and returns the extension. Throws Refused if what is there is
+ * Brings one output into `folder` as `<number>.<extension>` and returns the extension. Throws `JobRefused` if what is there is
  * not what was asked for, and NotFetched or a system's error if it could not be brought. One that is in `folder` already stays.
  */
 export async function bringOutput(
@@ -142,7 +142,7 @@ async function followed(
   }
 }
 
-/** The extension of a finished file. Throws Refused if it is empty, of another kind or broken. */
+/** The extension of a finished file. Throws `JobRefused` if it is empty, of another kind or broken. */
 async function checkedExtension(content: Uint8Array | string, category: Category): Promise<string> {
   if (content.length === 0) throw new JobRefused("provider", "The provider's answer was empty.");
   const { fileTypeFromBuffer, fileTypeFromFile } = await import("file-type");

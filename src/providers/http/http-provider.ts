@@ -20,6 +20,7 @@ import {
   type CostPlace,
   type Description,
   type ErrorPlaces,
+  type FindPart,
   type HttpModel,
   isTemplate,
   msOf,
@@ -41,11 +42,11 @@ import {
   type Judge,
   oddity,
   type Ruling,
-  readingOf,
   textAt,
   throwVerdict,
   usualRules,
   verdict,
+  withJson,
   words,
 } from "./verdict.js";
 
@@ -69,10 +70,13 @@ interface Prepared {
   part: SubmitPart;
   model: HttpModel;
   /** What the model's request says, with its values. */
-  request: JsonObject;
+  values: JsonObject;
   names: TemplateValues;
-  question: ProviderRequest;
+  request: ProviderRequest;
 }
+
+/** Of a job that is found although its provider answers at once: what is at its address is the result. */
+const noPoll: PollPart = { running: [], done: [], failed: [], moderated: [], errors: [] };
 
 /** Where the name of an answer at once stands, unless a description says it. */
 const usualRefs: readonly Where[] = [{ header: "x-request-id" }, { header: "request-id" }];
@@ -101,59 +105,58 @@ export class HttpProvider implements Provider {
 
   async submit(job: ProviderJob, signal: AbortSignal): Promise<Done | Accepted> {
     const prepared = await this.ready(job);
-    const reading = readingOf(await this.sender.pay(prepared.question, signal));
+    const answer = withJson(await this.sender.pay(prepared.request, signal));
     const { part, model } = prepared;
     const poll = model.poll;
-    if (isGood(reading)) {
-      const done =
-        poll === undefined ? this.doneAtOnce(reading, prepared) : this.accepted(reading, prepared, poll);
+    if (isGood(answer)) {
+      const done = poll === undefined ? this.doneAtOnce(answer, prepared) : this.accepted(answer, prepared);
       if (done !== null) return done;
     }
-    const judged = verdict(reading, [...(model.errors ?? []), ...usualRules], this.judge(model.error));
+    const judged = verdict(answer, [...(model.errors ?? []), ...usualRules], this.judge(model.error));
     if (judged !== null) throwVerdict(judged);
-    if (isGood(reading) && poll === undefined && saysNone(reading, part.outputs))
+    if (isGood(answer) && poll === undefined && saysNone(answer, part.outputs))
       throw new JobRefused("provider", `${this.settings.name} made nothing`);
     const expected = poll === undefined ? `anything at ${part.outputs}` : "the job's name or address";
-    throw new Error(`${this.settings.name} ${oddity(reading, expected)}`);
+    throw new Error(`${this.settings.name} ${oddity(answer, expected)}`);
   }
 
   async poll(resume: Json, signal: AbortSignal): Promise<Done | Running> {
     const known = resume as unknown as Resume;
-    const reading = await this.ask("GET", known.get, known, signal);
+    const answer = await this.ask("GET", known.get, known, signal);
     const { running, done, failed, moderated, note, cost } = known.poll;
     const { status = done.length > 0 ? "status" : undefined } = known.poll;
     const place = known.poll.result;
     const isResult = known.result === null && place === undefined;
-    if (!isGood(reading)) return this.notYet(reading, known, isResult);
-    const afterMs = retryAfterMs(reading.headers, this.place.clock.now());
+    if (!isGood(answer)) return this.notYet(answer, known, isResult);
+    const afterMs = retryAfterMs(answer.headers, this.place.clock.now());
     const stillRunning = (): Running => {
-      const said = note === undefined ? null : findText(reading.json, note);
+      const said = note === undefined ? null : findText(answer.json, note);
       return {
         running: true,
         ...(afterMs === null ? {} : { afterMs }),
         ...(said === null ? {} : { note: fromProvider(said, this.key()) }),
       };
     };
-    if (reading.status === 202 && status === undefined) return stillRunning();
+    if (answer.status === 202 && status === undefined) return stillRunning();
     if (status !== undefined) {
-      const word = findText(reading.json, status);
-      if (word === null) throw this.odd(reading, `a status at ${status}`);
+      const word = findText(answer.json, status);
+      if (word === null) throw this.odd(answer, `a status at ${status}`);
       if (isAmong(word, running)) return stillRunning();
-      if (isAmong(word, moderated)) throw this.refusal(reading, known, "moderation", word);
-      if (isAmong(word, failed)) throw this.refusal(reading, known, "provider", word);
+      if (isAmong(word, moderated)) throw this.refusal(answer, known, "moderation", word);
+      if (isAmong(word, failed)) throw this.refusal(answer, known, "provider", word);
       if (!isAmong(word, done))
         throw new Error(
           `${this.settings.name} says "${fromProvider(word, this.key())}", which no word of the description means`,
         );
     }
     const address =
-      known.result ?? (place === undefined ? null : this.addressIn(place, reading, {}, known.get));
-    if (place !== undefined && address === null) throw this.odd(reading, `an address at ${place}`);
-    const result = address === null ? reading : await this.ask("GET", address, known, signal);
+      known.result ?? (place === undefined ? null : this.addressIn(place, answer, {}, known.get));
+    if (place !== undefined && address === null) throw this.odd(answer, `an address at ${place}`);
+    const result = address === null ? answer : await this.ask("GET", address, known, signal);
     if (result.status === 202) return stillRunning();
     if (!isGood(result)) return this.notYet(result, known, true);
     const outputs = outputsOf(result, known.poll.outputs);
-    const price = costOf(result, cost) ?? costOf(reading, cost) ?? known.cost;
+    const price = costOf(result, cost) ?? costOf(answer, cost) ?? known.cost;
     if (outputs !== null && outputs.length > 0)
       return { outputs, ref: known.ref, ...(price === null ? {} : { cost: price }) };
     const judged = verdict(result, known.poll.errors, this.judge(known.poll.error ?? known.error));
@@ -166,10 +169,10 @@ export class HttpProvider implements Provider {
     const known = resume as unknown as Resume;
     if (known.cancel === null || known.cancelPart === null)
       throw new Error(`${this.settings.name} cannot cancel this job`);
-    const reading = await this.ask(known.cancelPart.method, known.cancel, known, signal);
-    if (!isGood(reading)) throw new Error(words(reading, this.judge(known.error)));
+    const answer = await this.ask(known.cancelPart.method, known.cancel, known, signal);
+    if (!isGood(answer)) throw new Error(words(answer, this.judge(known.error)));
     const { billed } = known.cancelPart;
-    const said = billed === undefined ? null : find(reading.json, billed);
+    const said = billed === undefined ? null : find(answer.json, billed);
     return { billed: typeof said === "boolean" ? said : null };
   }
 
@@ -186,46 +189,58 @@ export class HttpProvider implements Provider {
     };
   }
 
-  private odd(reading: AnswerWithJson, expected: string): Error {
-    return new Error(`${this.settings.name} ${oddity(reading, expected)}`);
+  private odd(answer: AnswerWithJson, expected: string): Error {
+    return new Error(`${this.settings.name} ${oddity(answer, expected)}`);
   }
 
   /** The files of an answer at once; null if there are none. */
-  private doneAtOnce(reading: AnswerWithJson, { part }: Prepared): Done | null {
-    const outputs = outputsOf(reading, part.outputs);
+  private doneAtOnce(answer: AnswerWithJson, { part }: Prepared): Done | null {
+    const outputs = outputsOf(answer, part.outputs);
     if (outputs === null || outputs.length === 0) return null;
     const named = part.ref === undefined ? usualRefs : [part.ref];
-    const ref = named.map((where) => textAt(reading, where)).find((text) => text !== null) ?? null;
-    const cost = costOf(reading, part.cost);
+    const ref = named.map((where) => textAt(answer, where)).find((text) => text !== null) ?? null;
+    const cost = costOf(answer, part.cost);
     return { outputs, ...(ref === null ? {} : { ref }), ...(cost === null ? {} : { cost }) };
   }
 
-  private accepted(reading: AnswerWithJson, prepared: Prepared, poll: PollPart): Accepted | null {
-    const { part, model, names, question } = prepared;
-    const ref = textAt(reading, part.ref ?? "id");
-    if (ref === null) return null;
+  /** Null if the answer has no name of a job, or nothing says where to ask for it. */
+  private accepted(answer: AnswerWithJson, prepared: Prepared): Accepted | null {
+    const { part } = prepared;
+    const ref = textAt(answer, part.ref ?? "id");
+    return ref === null ? null : this.acceptedAs(ref, answer, prepared, part);
+  }
+
+  /** A job by its name, with where to ask for it: what `places` find in an answer. Null if nothing says where. */
+  private acceptedAs(
+    ref: string,
+    answer: AnswerWithJson,
+    { part, model, names, request }: Prepared,
+    places: Pick<SubmitPart, "poll" | "result" | "cancel">,
+  ): Accepted | null {
     const at = (place: string | undefined) =>
-      place === undefined ? null : this.addressIn(place, reading, { ...names, ref }, question.url.href);
-    const get = at(part.poll) ?? at(poll.get);
+      place === undefined ? null : this.addressIn(place, answer, { ...names, ref }, request.url.href);
+    const { poll = noPoll } = model;
+    const get = at(places.poll) ?? at(poll.get);
     if (get === null) return null;
-    return acceptedJob({
+    const resume: Resume = {
       ref,
-      origin: question.url.origin,
+      origin: request.url.origin,
       get,
-      result: at(part.result),
-      cancel: at(part.cancel),
+      result: at(places.result),
+      cancel: at(places.cancel),
       poll,
       cancelPart: model.cancel ?? { method: "POST" },
       error: model.error ?? null,
       headers: part.headers ?? {},
-      cost: costOf(reading, part.cost),
-    });
+      cost: costOf(answer, part.cost),
+    };
+    return { ref, resume: JSON.parse(JSON.stringify(resume)) as Json };
   }
 
   /** An address in an answer, or one that is made of names. Null if there is none: the job may be accepted all the same. */
   private addressIn(
     place: string,
-    reading: AnswerWithJson,
+    answer: AnswerWithJson,
     names: TemplateValues,
     beside: string,
   ): string | null {
@@ -236,7 +251,7 @@ export class HttpProvider implements Provider {
         return null;
       }
     }
-    const text = findText(reading.json, place);
+    const text = findText(answer.json, place);
     const isAddress = text !== null && /^(https?:\/\/|\/)/.test(text) && URL.canParse(text, beside);
     return isAddress ? new URL(text, beside).href : null;
   }
@@ -272,40 +287,40 @@ export class HttpProvider implements Provider {
         `${this.settings.name} has no way to make ${job.model.category} of this`,
         false,
       );
-    const request = model.request ?? {};
+    const own = model.request ?? {};
     const proposed = part.form ?? part.body ?? {};
     const wanted = new Set([
       ...namesWithin(proposed),
-      ...namesWithin(request),
+      ...namesWithin(own),
       ...namesWithin(part.post),
       ...namesWithin(part.headers ?? {}),
     ]);
     const names = await namesOf(job, wanted);
     const endpoint = new Set(this.description.endpoint);
-    const own = (fill(request, names) ?? {}) as JsonObject;
-    const forAddress = { ...names, ...textsOf(own, endpoint) };
-    const sent = without(merged(proposed, request), endpoint);
+    const filled = (fill(own, names) ?? {}) as JsonObject;
+    const forAddress = { ...names, ...textsOf(filled, endpoint) };
+    const sent = without(merged(proposed, own), endpoint);
     const url = this.target(part.post, forAddress);
-    const question: ProviderRequest = {
+    const request: ProviderRequest = {
       method: "POST",
       url,
       headers: this.headers(part.headers ?? {}, names),
       timeoutMs: this.settings.timeoutMs,
     };
     if (part.form === undefined) {
-      question.headers["content-type"] ??= "application/json";
-      question.body = JSON.stringify(fill(sent, names) ?? {});
+      request.headers["content-type"] ??= "application/json";
+      request.body = JSON.stringify(fill(sent, names) ?? {});
     } else {
       const { body, type } = await formOf(sent, names, job.media);
-      question.headers["content-type"] = type;
-      question.body = body;
+      request.headers["content-type"] = type;
+      request.body = body;
     }
     return {
       part,
       model,
-      request: { ...((fill(sent, names) ?? {}) as JsonObject), ...own },
+      values: { ...((fill(sent, names) ?? {}) as JsonObject), ...filled },
       names: forAddress,
-      question,
+      request,
     };
   }
 
@@ -373,13 +388,13 @@ export class HttpProvider implements Provider {
       throw new Error(
         `the provider's answer names ${url.origin}, and the key goes to ${new URL(known.origin).host} alone: add "hosts: [${url.hostname}]" to the provider ${this.settings.name} if that is its own`,
       );
-    const question: ProviderRequest = {
+    const request: ProviderRequest = {
       method,
       url,
       headers: this.headers(known.headers, {}),
       timeoutMs: Math.min(this.settings.timeoutMs, askMsMax),
     };
-    return readingOf(await this.sender.ask(question, signal));
+    return withJson(await this.sender.ask(request, signal));
   }
 
   private getsKey(url: URL, origin: string): boolean {
@@ -391,29 +406,29 @@ export class HttpProvider implements Provider {
   }
 
   /** An answer that is no success says nothing about the job, unless it is at the result and a rule of the poll says so. */
-  private notYet(reading: AnswerWithJson, known: Resume, isResult: boolean): Running {
-    const judged = verdict(reading, known.poll.errors, this.judge(known.poll.error ?? known.error));
+  private notYet(answer: AnswerWithJson, known: Resume, isResult: boolean): Running {
+    const judged = verdict(answer, known.poll.errors, this.judge(known.poll.error ?? known.error));
     if (judged !== null && isResult) throwPolled(judged);
-    const said = judged?.delayMs ?? retryAfterMs(reading.headers, this.place.clock.now());
-    if (reading.status === 429 || (reading.status === 503 && said !== null))
+    const said = judged?.delayMs ?? retryAfterMs(answer.headers, this.place.clock.now());
+    if (answer.status === 429 || (answer.status === 503 && said !== null))
       return { running: true, afterMs: said ?? busyMs };
-    throw new Error(`${this.settings.name} ${oddity(reading, "a success")}`);
+    throw new Error(`${this.settings.name} ${oddity(answer, "a success")}`);
   }
 
   /** The provider says by this word that the job has failed; its rules say why. */
   private refusal(
-    reading: AnswerWithJson,
+    answer: AnswerWithJson,
     known: Resume,
     kind: "moderation" | "provider",
     word: string,
   ): JobRefused {
     const judge = this.judge(known.poll.error ?? known.error);
     const named = known.poll.errors.filter(({ code }) => code !== undefined);
-    const judged = verdict({ ...reading, status: 400 }, named, judge) ?? verdict(reading, named, judge);
+    const judged = verdict({ ...answer, status: 400 }, named, judge) ?? verdict(answer, named, judge);
     const { is, billed } = judged?.rule ?? { is: kind, billed: undefined };
-    const message = words(reading, judge);
+    const message = words(answer, judge);
     const own =
-      message === `${this.settings.name} answered ${reading.status}`
+      message === `${this.settings.name} answered ${answer.status}`
         ? `${this.settings.name} says "${fromProvider(word, this.key())}"`
         : message;
     return new JobRefused(refusalKind(is, kind), own, billed ?? null);
@@ -421,82 +436,73 @@ export class HttpProvider implements Provider {
 
   async find(job: ProviderJob, signal: AbortSignal, sent: Sent): Promise<Accepted | null> {
     const part = this.description.find;
-    const { clock } = this.place;
     if (part === undefined) throw new Error(`${this.settings.name} cannot find a lost job`);
-    const {
-      request,
-      model,
-      question,
-      part: sentAs,
-    } = await this.prepared(job).catch((error: Error) => {
+    const prepared = await this.prepared(job).catch((error: Error) => {
       // A refusal would be about the submit, which may have been accepted.
       throw new Error(error.message);
     });
-    const { origin } = question.url;
-    let next: string | null = this.whole(fillAddress(part.get, {}), question.url.href);
+    const found = await this.theOne(part, prepared, sent, signal);
+    if (found === null) return null;
+    const { poll = prepared.part.poll, cancel = prepared.part.cancel } = part;
+    const accepted = this.acceptedAs(found.ref, answerOf(found.entry), prepared, { poll, cancel });
+    if (accepted === null)
+      throw new Error(`${this.settings.name} lists the job without an address to ask at`);
+    return accepted;
+  }
+
+  /** The listed job that a submit has made; null if the list proves that it has made none. Throws if it proves nothing (yet). */
+  private async theOne(
+    part: FindPart,
+    { part: submit, values, request }: Prepared,
+    sent: Sent,
+    signal: AbortSignal,
+  ): Promise<{ entry: Json; ref: string } | null> {
+    const { name, timeoutMs } = this.settings;
+    const refAt = part.ref ?? (typeof submit.ref === "string" ? submit.ref : "id");
+    const [from, to] = [sent.at - skewMs, sent.at + timeoutMs + skewMs];
     const found: { entry: Json; ref: string }[] = [];
     let isUnclear = false;
+    for await (const { entry, at } of this.listed(part, request.url, from, signal)) {
+      const ref = findText(entry, refAt);
+      if (ref === null || at === null || at < from || at > to || sent.isTaken(ref)) continue;
+      const fit = fitOf(entry, values, part.match);
+      if (fit === true) found.push({ entry, ref });
+      if (fit === null) isUnclear = true;
+    }
+    if (found.length > 1) throw new Error(`${name} has ${found.length} jobs that could be this one`);
+    if (found[0] !== undefined) return found[0];
+    if (isUnclear || part.complete === undefined)
+      throw new Error(`${name} lists no such job, which does not prove that there is none`);
+    if (this.place.clock.now() < sent.at + msOf(part.complete))
+      throw new Error(`${name} does not list the job yet`);
+    return null;
+  }
+
+  /** The jobs that the provider lists, each with its time (UTC ms), by pages until one has a job from before `since`. */
+  private async *listed(
+    part: FindPart,
+    { origin, href }: URL,
+    since: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ entry: Json; at: number | null }> {
+    let next: string | null = this.whole(fillAddress(part.get, {}), href);
     for (let page = 0; next !== null; page++) {
       if (page === pagesMax) throw new Error(`${this.settings.name} lists too many jobs to find one`);
-      const reading = await this.ask("GET", next, { origin, headers: {} }, signal);
-      const list = find(reading.json, part.list);
-      if (!isGood(reading) || !Array.isArray(list)) throw this.odd(reading, `a list at ${part.list}`);
-      const times = list.map((entry) => timeOf(find(entry, part.at)));
-      for (const [index, entry] of list.entries()) {
-        const at = times[index] ?? null;
-        const ref = findText(entry, part.ref ?? (typeof sentAs.ref === "string" ? sentAs.ref : "id"));
-        if (ref === null || at === null || sent.isTaken(ref)) continue;
-        if (at < sent.at - skewMs || at > sent.at + this.settings.timeoutMs + skewMs) continue;
-        const fit = fitOf(entry, request, part.match);
-        if (fit === true) found.push({ entry, ref });
-        if (fit === null) isUnclear = true;
-      }
-      const isOver = times.some((at) => at !== null && at < sent.at - skewMs);
-      next = isOver || part.next === undefined ? null : findText(reading.json, part.next);
+      const answer = await this.ask("GET", next, { origin, headers: {} }, signal);
+      const list = find(answer.json, part.list);
+      if (!isGood(answer) || !Array.isArray(list)) throw this.odd(answer, `a list at ${part.list}`);
+      const jobs = list.map((entry) => ({ entry, at: timeOf(find(entry, part.at)) }));
+      yield* jobs;
+      const isOver = jobs.some(({ at }) => at !== null && at < since);
+      next = isOver || part.next === undefined ? null : findText(answer.json, part.next);
     }
-    const [one, another] = found;
-    if (another !== undefined)
-      throw new Error(`${this.settings.name} has ${found.length} jobs that could be this one`);
-    if (one === undefined) {
-      if (isUnclear || part.complete === undefined)
-        throw new Error(`${this.settings.name} lists no such job, which does not prove that there is none`);
-      if (clock.now() < sent.at + msOf(part.complete))
-        throw new Error(`${this.settings.name} does not list the job yet`);
-      return null;
-    }
-    const poll = model.poll ?? { running: [], done: [], failed: [], moderated: [], errors: [] };
-    const listed: AnswerWithJson = { status: 200, headers: {}, body: Buffer.alloc(0), json: one.entry };
-    const at = (place: string | undefined) =>
-      place === undefined ? null : this.addressIn(place, listed, { ref: one.ref }, question.url.href);
-    const get = at(part.poll ?? sentAs.poll) ?? at(poll.get);
-    if (get === null) throw new Error(`${this.settings.name} lists the job without an address to ask at`);
-    return acceptedJob({
-      ref: one.ref,
-      origin,
-      get,
-      cancel: at(part.cancel ?? sentAs.cancel),
-      poll,
-      cancelPart: model.cancel ?? { method: "POST" },
-      error: model.error ?? null,
-    });
   }
 
   async named(job: ProviderJob, ref: string): Promise<Accepted> {
-    const { model, question, part } = await this.prepared(job);
-    const { poll } = model;
-    const nothing: AnswerWithJson = { status: 200, headers: {}, body: Buffer.alloc(0), json: null };
-    const get =
-      poll?.get === undefined ? null : this.addressIn(poll.get, nothing, { ref }, question.url.href);
-    if (!poll || get === null)
+    const accepted = this.acceptedAs(ref, answerOf(null), await this.prepared(job), {});
+    if (accepted === null)
       throw new Error(`${this.settings.name} tells only with its answer where a job can be asked for`);
-    return acceptedJob({
-      ref,
-      origin: question.url.origin,
-      get,
-      poll,
-      error: model.error ?? null,
-      headers: part.headers ?? {},
-    });
+    return accepted;
   }
 
   private noKey(): string {
@@ -518,21 +524,19 @@ export class HttpProvider implements Provider {
   private async checkOne(address: string, origin: string, signal: AbortSignal): Promise<string | null> {
     const { name } = this.settings;
     try {
-      const reading = await this.ask("GET", address, { origin, headers: {} }, signal);
-      if (isGood(reading)) return null;
-      const said = words(reading, this.judge(this.description.error));
-      return [401, 403].includes(reading.status) ? `${name} refuses the key: ${said}` : said;
+      const answer = await this.ask("GET", address, { origin, headers: {} }, signal);
+      if (isGood(answer)) return null;
+      const said = words(answer, this.judge(this.description.error));
+      return [401, 403].includes(answer.status) ? `${name} refuses the key: ${said}` : said;
     } catch (error) {
       return `${name} cannot be reached: ${(error as Error).message}`;
     }
   }
 }
 
-function acceptedJob(
-  known: Pick<Resume, "ref" | "origin" | "get" | "poll" | "error"> & Partial<Resume>,
-): Accepted {
-  const resume: Resume = { result: null, cancel: null, cancelPart: null, headers: {}, cost: null, ...known };
-  return { ref: known.ref, resume: JSON.parse(JSON.stringify(resume)) as Json };
+/** What a provider says of a job elsewhere than in its answer to the submit. */
+function answerOf(json: Json): AnswerWithJson {
+  return { status: 200, headers: {}, body: Buffer.alloc(0), json };
 }
 
 function partFor(job: ProviderJob, parts: readonly SubmitPart[]): SubmitPart | undefined {
@@ -559,8 +563,8 @@ function isAmong(word: string, words: readonly string[]): boolean {
 }
 
 /** Whether the answer has a list of outputs, and the list is empty. */
-function saysNone(reading: AnswerWithJson, query: string | undefined): boolean {
-  const outputs: JobOutput[] | null = outputsOf(reading, query);
+function saysNone(answer: AnswerWithJson, query: string | undefined): boolean {
+  const outputs: JobOutput[] | null = outputsOf(answer, query);
   return outputs !== null && outputs.length === 0;
 }
 
