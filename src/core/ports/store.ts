@@ -328,17 +328,3 @@ export interface SheetRow {
   /** Why it stands for none; null if it was right. */
   problem: string | null;
 }
-
-/** What an export adds to a sheet, in this order. */
-export const filledColumns = [
-  "item",
-  "file",
-  "picked",
-  "approval",
-  "state",
-  "reason",
-  "credits",
-  "task_id",
-  "external_task_id",
-  "evidence",
-] as const;

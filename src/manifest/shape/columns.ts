@@ -1,5 +1,4 @@
 import { mediaFields } from "../../api/inputs.js";
-import { filledColumns } from "../../core/ports/store.js";
 import { nearest } from "../../text/nearest.js";
 import { trimmedText } from "../../text/trimmed.js";
 
@@ -67,15 +66,31 @@ export function prefixedName(filled: string): string {
   return `bulkgen_${filled}`;
 }
 
-/** Exports of earlier versions lack these. */
-const laterColumns = new Set<string>(["approval"]);
+/** What an export adds to a sheet, in this order. A sheet that an earlier version exported lacks the columns that came later. */
+export const exportTable = [
+  { name: "item", cameLater: false },
+  { name: "file", cameLater: false },
+  { name: "picked", cameLater: false },
+  { name: "approval", cameLater: true },
+  { name: "state", cameLater: false },
+  { name: "reason", cameLater: false },
+  { name: "credits", cameLater: false },
+  { name: "task_id", cameLater: false },
+  { name: "external_task_id", cameLater: false },
+  { name: "evidence", cameLater: false },
+] as const;
+
+export type FilledColumn = (typeof exportTable)[number]["name"];
+
+/** The names of the columns that an export adds, in their order. */
+export const filledColumns: readonly FilledColumn[] = exportTable.map(({ name }) => name);
 
 /** The columns that an export added to this sheet, in their order; null for a sheet that is not a whole export. */
 export function exportedColumns(columns: readonly string[]): string[] | null {
-  const found = filledColumns.map((name) => {
+  const found = exportTable.map(({ name, cameLater }) => {
     const prefixed = prefixedName(name);
     const own = columns.includes(prefixed) ? prefixed : name;
-    return { own, isThere: columns.includes(own) || laterColumns.has(name) };
+    return { own, isThere: columns.includes(own) || cameLater };
   });
   return found.every(({ isThere }) => isThere) ? found.map(({ own }) => own) : null;
 }

@@ -7,14 +7,14 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
-import { filledColumns, type Item, type KeptSheet, type MadeItem, type Run } from "../../core/ports/store.js";
+import type { Item, KeptSheet, MadeItem, Run } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
 import { itemNamed } from "../../job/orders/item-named.js";
 import { type Chosen, ItemChoice } from "../../job/orders/request.js";
 import { placed, type ReviewedName } from "../../job/orders/review.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import { openSource } from "../../manifest/read.js";
-import { foldedName } from "../../manifest/shape/columns.js";
+import { type FilledColumn, filledColumns, foldedName } from "../../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
@@ -246,7 +246,7 @@ function ownValues(
   picks: ReadonlySet<number>,
 ): (made: MadeItem) => Record<string, string> {
   const own = ownNames(columns);
-  const nameOf = (name: (typeof filledColumns)[number]) => own[filledColumns.indexOf(name)] ?? name;
+  const nameOf = (name: FilledColumn) => own[filledColumns.indexOf(name)] ?? name;
   return ({ item: { id, rowId, approval, cells }, files }) => ({
     ...Object.fromEntries(cells.filter(([column]) => column === "step")),
     [nameOf("item")]: rowId,

@@ -3,10 +3,12 @@ import type { Measures } from "../../archive/check/content.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, toNumber } from "../../core/money.js";
-import { type Approval, filledColumns, type Item, type Sheet } from "../../core/ports/store.js";
+import type { Approval, Item, Sheet } from "../../core/ports/store.js";
 import {
   columnName,
   exportedColumns,
+  type FilledColumn,
+  filledColumns,
   foldedName,
   paramKey,
   prefixedName,
@@ -108,7 +110,7 @@ type Cell = string | number | null;
 type CellOf = (line: FilledLine) => Cell;
 
 /** What an export writes into each of its columns. */
-const resultCells: Readonly<Record<(typeof filledColumns)[number], CellOf>> = {
+const resultCells: Readonly<Record<FilledColumn, CellOf>> = {
   item: ({ item }) => item?.rowId ?? null,
   file: ({ item }) => listed(item?.files.map(({ name }) => name)),
   picked: ({ item }) => pickedCell(item?.picked ?? false),
