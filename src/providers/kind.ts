@@ -22,5 +22,15 @@ export interface ProviderKind {
     params: readonly string[],
     provider: ProviderSettings,
   ): Mistake[];
+  /** What it does outward for this model that the settings do not say by themselves. `folder` is that of the models file. */
+  reach?(settings: ProviderSettings, model: ModelSettings, folder: string): Reach;
   open(settings: ProviderSettings, place: ProviderPlace): Provider;
+}
+
+/** What the user has to agree to, because somebody else may have written the models file. */
+export interface Reach {
+  /** Programs of this machine that it starts, and whose they are, such as `model draw`. */
+  programs?: { of: string; what: string; words: readonly string[] }[];
+  /** Origins that it sends requests to, and hosts that may get the key. */
+  addresses?: string[];
 }

@@ -115,6 +115,11 @@ export interface Sent {
   isTaken(ref: string): boolean;
 }
 
+/** A provider that was asked for a job answered, and nothing that the models file says fits its answer. */
+export class OddAnswer extends Error {
+  override readonly name = "OddAnswer";
+}
+
 /**
  * A way to get jobs done. `submit` and `poll` throw `JobRefused` and `JobLater`. Anything else that `submit` throws means that nobody
  * knows whether the job was accepted; anything else that `poll` throws means that the job is asked for again later.

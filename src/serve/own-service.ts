@@ -40,6 +40,8 @@ export interface OwnServiceOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** The proxies on the way to providers, to what they have made, and to inputs; none if absent. */
   proxies?: Proxies | null;
+  /** Why the file, which has changed, may not be used as it is now; null if nothing is against it. */
+  refusal?: (models: ModelsFile) => string | null;
   /** Gets one sentence for what people should know, such as a models file that cannot be read any more. */
   onNote: (note: string) => void;
 }
@@ -61,6 +63,8 @@ export class OwnService {
   private listed: ReadonlyMap<string, ServiceModel> = new Map();
   private readonly closing = new AbortController();
   private seen: string;
+  /** Why the file as it is now is not in force. */
+  private refused: string | null = null;
 
   /** Reads the models file, and opens or makes the state. Rejects with ModelsFileError for a file that cannot be used. */
   static async open(options: OwnServiceOptions, origin: () => string): Promise<OwnService> {
@@ -231,15 +235,28 @@ export class OwnService {
     };
   }
 
-  /** Reads the models file again if it has changed. A broken one leaves the old one in force. */
+  /**
+   * Reads the models file again if it has changed. A broken one leaves the old one in force, and so does one that does what the user
+   * has not agreed to, until they agree.
+   */
   private async reload(): Promise<void> {
     const text = await readFile(this.options.file, "utf8").catch((error: Error) => error);
-    if (text === this.seen) return;
+    if (text === this.seen && this.refused === null) return;
     const before = this.seen;
     this.seen = text instanceof Error ? "" : text;
     try {
       if (text instanceof Error) throw text;
-      this.models = await readFrom(this.options, text);
+      const models = await readFrom(this.options, text);
+      const refusedBefore = this.refused;
+      this.refused = this.options.refusal?.(models) ?? null;
+      if (this.refused !== null) {
+        if (this.refused !== refusedBefore)
+          this.options.onNote(
+            `${this.options.file} has changed, and ${this.refused} Until then, the models from before stay in force.`,
+          );
+        return;
+      }
+      this.models = models;
       this.list();
       this.options.onNote(`${this.options.file} was read again: ${this.listed.size} models.`);
     } catch (error) {
@@ -270,7 +287,7 @@ export class OwnService {
     if (kind === "inputs") {
       const upload = this.journal.upload(id);
       if (upload?.accountId !== accountId) throw new Error("There is no such upload.");
-      return { path: join(this.options.folder, "uploads", id) };
+      return { path: this.works.files.within("uploads", id) };
     }
     const found = this.service.lookUp(url.pathname, Object.fromEntries(url.searchParams));
     if (!("task" in found)) throw new Error("The address of this output is wrong or has expired.");

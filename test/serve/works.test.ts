@@ -1,8 +1,10 @@
 import { once } from "node:events";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, readdirSync } from "node:fs";
 import { createServer, get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import sharp from "sharp";
 import { expect, test } from "vitest";
 import { settleUnknown } from "../../src/serve/works/person.js";
 import { ComfyUi, pixel } from "../upstreams/comfyui.js";
@@ -442,4 +444,89 @@ models:
   if (task.status !== "completed") return;
   expect(task.output_urls).toHaveLength(images.length);
   expect((await place.bytes(task)).bytes).toEqual(pixel);
+});
+
+/** A vendor of jobs whose answers to a poll are these, in turn; the last one stays. */
+async function vendorOf(...polls: unknown[]) {
+  const made: string[] = [];
+  let polled = 0;
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    if (request.method === "POST") made.push((JSON.parse(body) as { p: string }).p);
+    const answer = () => polls[Math.min(polled++, polls.length - 1)];
+    const said = request.method === "POST" ? { id: `j${made.length}` } : answer();
+    if (request.url?.endsWith(".png")) response.end(pixel);
+    else response.end(JSON.stringify(said));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  afterwards(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const models = (failed = "[failed]") => `
+providers: { vendor: { kind: http, base_url: "${url}" } }
+models:
+  - key: pic
+    provider: vendor
+    category: image
+    credits: 3
+    submit: { post: /jobs, body: { p: "{{ prompt }}" }, poll: "/jobs/{{ ref }}" }
+    poll: { running: [running], done: [done], failed: ${failed}, outputs: files, error: error }
+`;
+  return { url, made, models };
+}
+
+test("a job whose vendor says what no rule knows gives up its place after a while, and a corrected file ends it", async () => {
+  const vendor = await vendorOf({ status: "expired" });
+  const place = await new Place(vendor.models()).open();
+  const [id, next] = [
+    await place.generate({ model: "pic", prompt: "a kite" }),
+    await place.generate({ model: "pic", prompt: "a boat" }),
+  ];
+  await place.until(() => place.stage(id) === "unknown", 5_000);
+  expect((await place.task(id)).note).toContain('says "expired", which no word of the description means');
+  await place.until(() => vendor.made.length === 2);
+  place.rewrite(vendor.models("[failed, expired]"));
+  await place.until(() => place.notes.some((note) => note.includes("was read again")));
+  expect(settleUnknown(place.service, id, { kind: "found", ref: "j1" }, place.clock.now())).toBeNull();
+  await place.until(async () => (await place.task(id)).status === "failed", 5_000);
+  expect(vendor.made).toEqual(["a kite", "a boat"]);
+  await place.until(() => place.stage(next) === "unknown", 5_000);
+});
+
+test.each([
+  ["files at a path of the vendor", [{ status: "done", files: ["/made/1.png"] }], { status: "completed" }],
+  ["a failure whose reason is no text", [{ status: "failed", error: { a: [1] } }], { status: "failed" }],
+  [
+    "an odd answer in between",
+    [{ status: 7 }, [], { status: "done", files: ["/1.png"] }],
+    { status: "completed" },
+  ],
+] as const)("a vendor's answer is understood: %s", async (_, polls, expected) => {
+  const vendor = await vendorOf(...polls);
+  const place = await new Place(vendor.models()).open();
+  const id = await place.generate({ model: "pic", prompt: "a kite" });
+  expect(await place.finished(id)).toMatchObject(expected);
+});
+
+test("an input that has changed at its address is fetched anew for the next job", async () => {
+  const upstream = await openAi();
+  let bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+    .png()
+    .toBuffer();
+  const server = createServer((_, response) => response.end(bytes)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  afterwards(() => server.close());
+  const models = `inputs: { allow: ["127.0.0.1"] }\n${pictures(upstream).replace("category: image", "category: image\n    input: text+image")}`;
+  const place = await new Place(models).open();
+  const image_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/cup.png`;
+  const sent = async (prompt: string) => {
+    const id = await place.generate({ model: "hero", prompt, image_url });
+    expect(await place.finished(id)).toMatchObject({ status: "completed" });
+    return upstream.asked.findLast(({ method }) => method === "POST")?.body.includes(bytes);
+  };
+  expect(await sent("one")).toBe(true);
+  bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "blue" } })
+    .png()
+    .toBuffer();
+  expect(await sent("two")).toBe(true);
+  await place.until(() => readdirSync(join(place.folder, "state", "inputs")).length === 0);
 });

@@ -94,7 +94,7 @@ export function foreignAddress(
 }
 
 /** A folder's `.env` may be a link to the user's own: then its key did not come with the folder. */
-function isLinkedAway(root: string): boolean {
+export function isLinkedAway(root: string): boolean {
   const file = envFile(root);
   return existsSync(file) && leaves(realpathSync(root), realpathSync(file));
 }

@@ -1,61 +1,87 @@
 import { createHmac } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { keyPrefix } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
+import type { ProviderKind } from "../../providers/kind.js";
 import type { CheckedProvider } from "../../serve/check.js";
-import type { OwnModel } from "../../serve/models/models-file.js";
+import type { ModelsFile, OwnModel } from "../../serve/models/models-file.js";
 import type { RunningService, ServedOptions } from "../../serve/serve.js";
 import { isLoopbackHost } from "../../service/http/http.js";
 import { takeLock } from "../../store/lock.js";
 import { count } from "../../text/amounts.js";
+import { leavesReally } from "../../text/inside.js";
 import { shellWord } from "../../text/shell.js";
-import { agree, type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
+import { agree, type FolderValue, notAgreed, shownFolderValue, unagreed } from "../../trust/trust.js";
 import { writeWholeNow } from "../../whole-file.js";
 import type { ServiceConnection } from "../../workspace/account.js";
 import { checkedProxies } from "../../workspace/connection.js";
-import type { Workspace } from "../../workspace/workspace.js";
-import { envFile } from "./env.js";
+import { sharedFolderOf, type Workspace } from "../../workspace/workspace.js";
+import { envFile, isLinkedAway } from "./env.js";
 import { fileTrouble } from "./file-trouble.js";
 
 /** The service of a models file, inside the command. */
 
 /** What a models file does on this machine or with this user's keys, each as a value that the user agrees to. */
 export async function modelsValues(file: string, machine: Pick<Machine, "env">): Promise<FolderValue[]> {
-  const { models } = await readModels(file);
-  const fromFolder = folderEnv(dirname(file));
-  const values = models.flatMap((model) => valuesOf(model, file, fromFolder, machine.env));
+  const [models, { kinds }] = await Promise.all([readModels(file), import("../../serve/kinds.js")]);
+  return valuesOf(models, { file, env: machine.env, kinds });
+}
+
+/** What the values of a models file depend on. */
+interface ValuePlace {
+  file: string;
+  env: Machine["env"];
+  kinds: readonly ProviderKind[];
+}
+
+function valuesOf({ models, allowedHosts }: ModelsFile, place: ValuePlace): FolderValue[] {
+  const fromFolder = isLinkedAway(dirname(place.file)) ? {} : folderEnv(dirname(place.file));
+  const values = models.flatMap((model) => valuesOfModel(model, place, fromFolder));
+  if (allowedHosts.length > 0)
+    values.push({ setting: "inputs.allow", value: allowedHosts.join(", "), from: place.file });
   return [...new Map(values.map((each) => [`${each.setting} ${each.value}`, each])).values()];
 }
 
-function valuesOf(
+function valuesOfModel(
   { settings, provider }: OwnModel,
-  from: string,
+  { file: from, env, kinds }: ValuePlace,
   fromFolder: Record<string, string | undefined>,
-  env: Machine["env"],
 ): FolderValue[] {
-  const { command } = settings.details as { command?: string[] };
-  const program =
-    command === undefined
-      ? []
-      : [{ setting: `command of model ${settings.key}`, value: command.map(shellWord).join(" "), from }];
   const { name, kind, addresses, keyEnv, keyFile } = provider;
+  const reach = kinds.find((each) => each.name === kind)?.reach?.(provider, settings, dirname(from)) ?? {};
+  const programs = (reach.programs ?? []).map(({ of, what, words }) => ({
+    setting: `${what} of ${of}`,
+    value: words.map(shellWord).join(" "),
+    from,
+  }));
   // A key in the folder's own .env came with the folder, and goes where the folder says.
   const isOwnKey = keyEnv !== null && env[keyEnv] === undefined && fromFolder[keyEnv] !== undefined;
-  const key = keyFile ?? (keyEnv !== null && !isOwnKey ? `$${keyEnv}` : null);
-  const places = [...addresses, ...addressesIn(settings.details)];
-  if (places.length === 0) return program;
-  const value = `${kind} at ${[...new Set(places)].join(" and ")}${key === null ? "" : ` with the key in ${key}`}`;
-  return [...program, { setting: `provider ${name}`, value, from }];
+  const key =
+    keyFile === null ? (keyEnv !== null && !isOwnKey ? `$${keyEnv}` : null) : keyPath(keyFile, from);
+  const places = [...new Set([...addresses, ...(reach.addresses ?? [])])];
+  if (places.length === 0) return programs;
+  const value = `${kind} at ${places.join(" and ")}${key === null ? "" : ` with the key in ${key}`}`;
+  return [...programs, { setting: `provider ${name}`, value, from }];
 }
 
-/** The hosts of addresses anywhere in what a file says of a model. */
-function addressesIn(value: unknown): string[] {
-  if (typeof value === "string")
-    return URL.canParse(value) && /^https?:/.test(value) ? [new URL(value).origin] : [];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(addressesIn) : [];
+/** Where a key file really is, if that is not in the folder of the models file. */
+function keyPath(keyFile: string, file: string): string {
+  const path = resolve(dirname(file), keyFile);
+  return leavesReally(dirname(file), path) && existsSync(path) ? realpathSync(path) : keyFile;
+}
+
+/** Why models may not be used yet, with the command that helps; null if the user has agreed to all that they do. */
+function refusalOf(place: ValuePlace, sharedFolder: string): (models: ModelsFile) => string | null {
+  return (models) => {
+    const { file } = place;
+    const asked = notAgreed(sharedFolder, dirname(file), valuesOf(models, place));
+    if (asked.length === 0) return null;
+    const values = asked.map(shownFolderValue).join("; ");
+    return `you have not agreed to this on this machine: ${values}. Run \`bulkgen trust --models ${shellWord(file)}\` to look and agree.`;
+  };
 }
 
 /** The models of a file. Throws EarlyExit with every mistake. */
@@ -89,7 +115,17 @@ export async function checkedProviders(file: string, machine: Machine): Promise<
   const { clock, random } = machine;
   const env = providerEnv(models, file, machine);
   const proxies = checkedProxies(machine.env);
-  const options = { clock, random, folder: ":memory:", file, kinds, env, proxies, onNote: () => {} };
+  const options = {
+    clock,
+    random,
+    folder: ":memory:",
+    file,
+    kinds,
+    env,
+    proxies,
+    refusal: () => null,
+    onNote: () => {},
+  };
   const service = await OwnService.open(options, () => "");
   try {
     return await checkProviders(service);
@@ -121,7 +157,7 @@ function providerEnv(
 }
 
 /** The folder of the service's state in a workspace. */
-function serviceFolder({ serviceFile }: Pick<Workspace, "serviceFile">): string {
+export function serviceFolder({ serviceFile }: Pick<Workspace, "serviceFile">): string {
   return join(dirname(serviceFile), "service");
 }
 
@@ -141,6 +177,12 @@ export async function connectOwnService(
   if (trust) agree(sharedFolder, home, values, machine.clock.now());
   const asked = notAgreed(sharedFolder, home, values);
   if (asked.length > 0) throw unagreed(home, asked, `bulkgen trust --models ${shellWord(file)}`);
+  const folder = serviceFolder(workspace);
+  const { agreeToState, refuseLinkedState, stateValues } = await import("./service-state.js");
+  refuseLinkedState(root, folder);
+  const ofState = notAgreed(sharedFolder, folder, stateValues(folder, machine, { keys: false }));
+  if (ofState.length > 0 && !trust)
+    throw unagreed(root, ofState, `bulkgen trust --models ${shellWord(file)}`);
   const { key, userId } = identityOf(sharedFolder, root, machine);
   const connection = (baseUrl: string): ServiceConnection => ({
     origin: "models",
@@ -158,7 +200,6 @@ export async function connectOwnService(
     running.service.keys.own(own, machine.clock.now());
     return { connection: connection(running.url), close: () => running.close() };
   }
-  const folder = serviceFolder(workspace);
   const running = await holdService(file, machine, { folder });
   if (running === null) {
     const url = readAddress(join(folder, addressName));
@@ -170,6 +211,7 @@ export async function connectOwnService(
     await admitOwnKey(folder, own, machine);
     return { connection: connection(url), close: async () => {} };
   }
+  agreeToState(folder, machine, sharedFolder);
   running.service.keys.own(own, machine.clock.now());
   const close = async () => {
     const { unanswered } = running.service.works;
@@ -231,7 +273,8 @@ async function started(
   const env = providerEnv(models, file, machine);
   const onNote = (note: string) => machine.stderr.write(`bulkgen: ${note}\n`);
   const proxies = checkedProxies(machine.env);
-  return serveModels({ ...options, clock, random, file, kinds, env, proxies, onNote });
+  const refusal = refusalOf({ file, env: machine.env, kinds }, sharedFolderOf(machine.env));
+  return serveModels({ ...options, clock, random, file, kinds, env, proxies, refusal, onNote });
 }
 
 /** Lets a workspace use the service that another process has, such as `bulkgen serve`. */

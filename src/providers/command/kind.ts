@@ -50,6 +50,9 @@ export const commandKind: ProviderKind = {
       ...wordMistakes(words, input, params),
     ];
   },
+  reach: (_, { key, details }) => ({
+    programs: [{ of: `model ${key}`, what: "command", words: (details as unknown as ProgramWords).command }],
+  }),
   open: (settings, place) => new Programs(settings, place),
 };
 

@@ -7,6 +7,8 @@ import {
   JobRefused,
   type Json,
   type JsonObject,
+  type ModelSettings,
+  OddAnswer,
   type Provider,
   type ProviderJob,
   type ProviderPlace,
@@ -31,6 +33,7 @@ import {
   type Where,
 } from "./description.js";
 import { fitOf, timeOf } from "./listing.js";
+import { originsIn } from "./origins.js";
 import { outputsOf } from "./outputs.js";
 import { find, findText } from "./query.js";
 import { formOf, namesOf } from "./request.js";
@@ -114,7 +117,7 @@ export class HttpProvider implements Provider {
     }
     const judged = verdict(answer, [...(model.errors ?? []), ...usualRules], this.judge(model.error));
     if (judged !== null) throwVerdict(judged);
-    if (isGood(answer) && poll === undefined && saysNone(answer, part.outputs))
+    if (isGood(answer) && poll === undefined && saysNone(answer, part.outputs, prepared.request.url.href))
       throw new JobRefused("provider", `${this.settings.name} made nothing`);
     const expected = poll === undefined ? `anything at ${part.outputs}` : "the job's name or address";
     throw new Error(`${this.settings.name} ${oddity(answer, expected)}`);
@@ -145,7 +148,7 @@ export class HttpProvider implements Provider {
       if (isAmong(word, moderated)) throw this.refusal(answer, known, "moderation", word);
       if (isAmong(word, failed)) throw this.refusal(answer, known, "provider", word);
       if (!isAmong(word, done))
-        throw new Error(
+        throw new OddAnswer(
           `${this.settings.name} says "${fromProvider(word, this.key())}", which no word of the description means`,
         );
     }
@@ -155,7 +158,7 @@ export class HttpProvider implements Provider {
     const result = address === null ? answer : await this.ask("GET", address, known, signal);
     if (result.status === 202) return stillRunning();
     if (!isGood(result)) return this.notYet(result, known, true);
-    const outputs = outputsOf(result, known.poll.outputs);
+    const outputs = outputsOf(result, known.poll.outputs, address ?? known.get);
     const price = costOf(result, cost) ?? costOf(answer, cost) ?? known.cost;
     if (outputs !== null && outputs.length > 0)
       return { outputs, ref: known.ref, ...(price === null ? {} : { cost: price }) };
@@ -190,12 +193,12 @@ export class HttpProvider implements Provider {
   }
 
   private odd(answer: AnswerWithJson, expected: string): Error {
-    return new Error(`${this.settings.name} ${oddity(answer, expected)}`);
+    return new OddAnswer(`${this.settings.name} ${oddity(answer, expected)}`);
   }
 
   /** The files of an answer at once; null if there are none. */
-  private doneAtOnce(answer: AnswerWithJson, { part }: Prepared): Done | null {
-    const outputs = outputsOf(answer, part.outputs);
+  private doneAtOnce(answer: AnswerWithJson, { part, request }: Prepared): Done | null {
+    const outputs = outputsOf(answer, part.outputs, request.url.href);
     if (outputs === null || outputs.length === 0) return null;
     const named = part.ref === undefined ? usualRefs : [part.ref];
     const ref = named.map((where) => textAt(answer, where)).find((text) => text !== null) ?? null;
@@ -300,7 +303,7 @@ export class HttpProvider implements Provider {
     const filled = (fill(own, names) ?? {}) as JsonObject;
     const forAddress = { ...names, ...textsOf(filled, endpoint) };
     const sent = without(merged(proposed, own), endpoint);
-    const url = this.target(part.post, forAddress);
+    const url = this.target(part.post, forAddress, job.model);
     const request: ProviderRequest = {
       method: "POST",
       url,
@@ -347,7 +350,8 @@ export class HttpProvider implements Provider {
     };
   }
 
-  private target(template: string, names: TemplateValues): URL {
+  /** Where to send the job: only to what the files name, because that is what the user has agreed to. */
+  private target(template: string, names: TemplateValues, { details }: ModelSettings): URL {
     const path = fillAddress(template, names);
     const { addresses } = this.settings;
     const base = path.startsWith("/")
@@ -359,7 +363,14 @@ export class HttpProvider implements Provider {
         base === "" ? `the provider ${this.settings.name} has no base_url` : `${base}${path} is no address`,
         false,
       );
-    return new URL(base + path);
+    const url = new URL(base + path);
+    const named = [...addresses, ...originsIn(this.description), ...originsIn(details)];
+    if (named.some((one) => new URL(one).origin === url.origin)) return url;
+    throw new JobRefused(
+      "provider",
+      `the request would go to ${url.origin}, which is put together from the job: write that address out`,
+      false,
+    );
   }
 
   private headers(own: Record<string, string>, names: TemplateValues): Record<string, string> {
@@ -563,8 +574,8 @@ function isAmong(word: string, words: readonly string[]): boolean {
 }
 
 /** Whether the answer has a list of outputs, and the list is empty. */
-function saysNone(answer: AnswerWithJson, query: string | undefined): boolean {
-  const outputs: JobOutput[] | null = outputsOf(answer, query);
+function saysNone(answer: AnswerWithJson, query: string | undefined, asked: string): boolean {
+  const outputs: JobOutput[] | null = outputsOf(answer, query, asked);
   return outputs !== null && outputs.length === 0;
 }
 

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { packageFile } from "../../package-file.js";
 import { nearest } from "../../text/nearest.js";
-import type { ProviderKind } from "../kind.js";
+import type { ProviderKind, Reach } from "../kind.js";
 import type { Json, Mistake, ModelSettings, ProviderSettings } from "../provider.js";
 import {
   type Description,
@@ -14,6 +14,7 @@ import {
   readModel,
 } from "./description.js";
 import { HttpProvider } from "./http-provider.js";
+import { originsIn } from "./origins.js";
 import { namesIn, namesWithin } from "./template.js";
 
 /** The kinds whose providers are described as data: those that are shipped, and `http`, which users describe themselves. */
@@ -37,6 +38,10 @@ export const httpKinds: readonly ProviderKind[] = [
         ...(isComplete ? [] : [{ path: [], message: "needs `submit`: what is sent where" }]),
         ...mistakesIn(model, base, params),
       ];
+    },
+    reach(settings, model, folder) {
+      const base = described(settings, folder);
+      return reachOf(settings, model, typeof base === "string" ? null : base);
     },
     open(settings, place) {
       const base = described(settings, place.folder);
@@ -65,8 +70,16 @@ function shippedKind(name: string): ProviderKind {
     },
     needsKey,
     check: (model, _, params) => mistakesIn(model, base, params),
+    reach: (settings, model) => reachOf(settings, model, null),
     open: (settings, place) => new HttpProvider(settings, place, base, needsKey),
   };
+}
+
+/** Where requests of a model may go, by the file and by a description of the user's; a shipped one adds nothing of its own. */
+function reachOf({ details }: ProviderSettings, model: ModelSettings, own: Description | null): Reach {
+  const { describe: _, ...parts } = own ?? { describe: "" };
+  const named = [details["hosts"] ?? [], own?.hosts ?? []].flat().map(String);
+  return { addresses: [...originsIn(parts), ...originsIn(model.details), ...named] };
 }
 
 function needsItsKey({ key_env, needs_key = key_env !== undefined }: Description): boolean {

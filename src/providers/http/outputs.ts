@@ -3,21 +3,27 @@ import { find } from "./query.js";
 import { type AnswerWithJson, isMedia } from "./verdict.js";
 
 /**
- * The files that an answer names or contains: addresses, data: addresses, base64, or the answer itself. Null if it has none of
- * them where they were expected; an empty list if it says itself that there are none.
+ * The files that an answer names or contains: addresses, paths of the server at `asked`, data: addresses, base64, or the answer
+ * itself. Null if it has none of them where they were expected; an empty list if it says itself that there are none.
  */
-export function outputsOf(answer: AnswerWithJson, query: string | undefined): JobOutput[] | null {
+export function outputsOf(
+  answer: AnswerWithJson,
+  query: string | undefined,
+  asked: string,
+): JobOutput[] | null {
   if (isMedia(answer)) return [{ bytes: answer.body }];
   if (query === undefined) return null;
   const found = find(answer.json, query);
   if (found === null) return null;
-  const outputs = [found].flat().map(outputOf);
+  const outputs = [found].flat().map((value) => outputOf(value, asked));
   return outputs.every((output) => output !== null) ? outputs : null;
 }
 
-function outputOf(value: Json): JobOutput | null {
+function outputOf(value: Json, asked: string): JobOutput | null {
   if (typeof value !== "string") return null;
   if (/^https?:\/\//.test(value)) return URL.canParse(value) ? { url: value } : null;
+  // The base64 of a JPEG begins with a slash, too, but has no file's extension.
+  if (/^\/[^\s?#]*\.\w+(\?\S*)?$/.test(value)) return { url: new URL(value, asked).href };
   const data = /^data:[^,]*?(;base64)?,/i.exec(value);
   if (data === null) return fromBase64(value);
   const rest = value.slice(data[0].length);

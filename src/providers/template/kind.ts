@@ -47,6 +47,10 @@ export const templateKind: ProviderKind = {
   needsKey: false,
   check: ({ details, input }, folder, params) =>
     templateMistakes(details as TemplateModel, input, folder, params),
+  reach: ({ name, details }) =>
+    typeof details["browser"] === "string"
+      ? { programs: [{ of: `provider ${name}`, what: "browser", words: [details["browser"]] }] }
+      : {},
   open: (settings, place) => new Templates(settings, place),
 };
 

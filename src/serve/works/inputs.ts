@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
 import { lookup } from "node:dns";
 import { createWriteStream } from "node:fs";
-import { mkdir, rename, stat } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import type { LookupFunction } from "node:net";
-import { join } from "node:path";
+import { dirname } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import ipaddr from "ipaddr.js";
@@ -46,7 +45,8 @@ function isPublic(address: string): boolean {
 }
 
 export interface InputPlace {
-  folder: string;
+  /** Where the file will be, if it is fetched: a job's own, because an address may have another picture tomorrow. */
+  file: string;
   own: OwnFile;
   allowedHosts: readonly string[];
   proxies: Proxies | null;
@@ -70,13 +70,10 @@ export async function bringInput(
 
 async function fetched(
   first: string,
-  { folder, allowedHosts, proxies }: InputPlace,
+  { file, allowedHosts, proxies }: InputPlace,
   signal: AbortSignal,
 ): Promise<string> {
-  await mkdir(folder, { recursive: true });
-  const file = join(folder, createHash("sha256").update(first).digest("hex"));
-  const known = await stat(file).catch(() => null);
-  if (known !== null) return file;
+  await mkdir(dirname(file), { recursive: true });
   const { connectionsTo } = await import("../../proxy/tunnel.js");
   let address = first;
   for (let hop = 0; hop <= redirectsMax; hop++) {

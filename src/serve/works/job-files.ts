@@ -29,7 +29,7 @@ export class JobFiles {
 
   /** The folder that a provider may use for a job. */
   jobFolder(taskId: string): string {
-    return join(this.parts.folder, "jobs", taskId);
+    return this.within("jobs", taskId);
   }
 
   /** Makes the folder of a job, or empties what an earlier try has left in it. */
@@ -41,8 +41,14 @@ export class JobFiles {
     await mkdir(folder);
   }
 
-  removeJobFolder(taskId: string): Promise<void> {
-    return removeFolder(this.jobFolder(taskId));
+  /** Removes what a job no longer needs: its folder, and the inputs that were fetched for it. */
+  async removeJobFolder(taskId: string): Promise<void> {
+    await removeFolder(this.jobFolder(taskId));
+    for (const field of mediaFields) await removeFolder(this.inputFile(taskId, field));
+  }
+
+  private inputFile(taskId: string, field: string): string {
+    return this.within("inputs", `${taskId}-${field}`);
   }
 
   /** Brings the inputs of a task onto this disk. */
@@ -53,7 +59,7 @@ export class JobFiles {
       if (address === undefined) continue;
       const name = field.replace("_url", "") as MediaName;
       const place = {
-        folder: join(this.parts.folder, "inputs"),
+        file: this.inputFile(task.id, field),
         own: this.parts.own(task.accountId),
         allowedHosts: this.parts.allowedHosts(),
         proxies: this.parts.proxies,
@@ -64,12 +70,12 @@ export class JobFiles {
   }
 
   outputPlace({ taskId, model: { category } }: JobRecord, number: number): OutputPlace {
-    const { folder, proxies } = this.parts;
-    return { folder: join(folder, "outputs", taskId), number, category, proxies };
+    const { proxies } = this.parts;
+    return { folder: this.within("outputs", taskId), number, category, proxies };
   }
 
   outputPath(task: TaskRecord, number: number): string {
-    return join(this.parts.folder, "outputs", task.id, `${number}.${task.outputs[number - 1]}`);
+    return this.within("outputs", task.id, `${number}.${task.outputs[number - 1]}`);
   }
 
   /** One output, or the answer that says why it is not there. */
@@ -87,15 +93,23 @@ export class JobFiles {
     return { path, size: found.size, contentType: contentTypeOf(path), etag };
   }
 
+  /** A path below the service's folder. The database may have come with it: a name in it that would lead elsewhere is none. */
+  within(...names: string[]): string {
+    for (const name of names)
+      if (!/^\w[\w.-]*$/.test(name))
+        throw new Error(`the service's state names a file ${JSON.stringify(name)}`);
+    return join(this.parts.folder, ...names);
+  }
+
   /** Removes the files of tasks that ended before `before` (UTC ms), and inputs as old. */
   async clean(before: number): Promise<void> {
     const { journal, folder, commit } = this.parts;
     for (const taskId of journal.endedBefore(before, 100)) {
-      await removeFolder(join(folder, "outputs", taskId));
+      await removeFolder(this.within("outputs", taskId));
       await commit(() => journal.markCleaned(taskId));
     }
     for (const id of journal.uploadsBefore(before)) {
-      await removeFolder(join(folder, "uploads", id));
+      await removeFolder(this.within("uploads", id));
       await commit(() => journal.removeUpload(id));
     }
     const inputs = join(folder, "inputs");

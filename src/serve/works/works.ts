@@ -5,6 +5,7 @@ import {
   JobLater,
   JobRefused,
   type ModelSettings,
+  OddAnswer,
   type ProviderJob,
   type ProviderSettings,
 } from "../../providers/provider.js";
@@ -35,6 +36,8 @@ export interface WorksParts extends UpstreamParts, RecordParts, FilesParts {
 const pollShare = 0.03;
 const pollMsMin = 1_000;
 const pollMsMax = 10_000;
+/** How long a provider's answers may mean nothing before its job gives up its place, and waits for a person. */
+const oddMsMax = 10 * 60_000;
 
 /** Does the jobs: hands each to its provider once, and follows it to the provider's own word. */
 export class Works implements Workshop {
@@ -226,16 +229,22 @@ export class Works implements Workshop {
     return this.deliveries.made(taskId, answer);
   }
 
-  /** A job that a person has found at its provider; unknown again, with the reason, if it cannot be asked for. */
-  private async byName(job: JobRecord, task: TaskRecord): Promise<JobRecord | undefined> {
-    const { taskId, ref } = job;
+  /**
+   * A job that a person has found at its provider, by the rules that the models file has now; unknown again, with the reason, if it
+   * cannot be asked for.
+   */
+  private async byName(old: JobRecord, task: TaskRecord): Promise<JobRecord | undefined> {
+    const own = this.parts.model(old.model.key);
+    const isSame = own?.provider.name === old.provider && own.provider.kind === old.settings.kind;
+    const job = isSame ? { ...old, settings: own.provider, model: own.settings } : old;
+    const { taskId, ref, settings, model } = job;
     const provider = this.upstreams.providerOf(job.settings);
     try {
       const found = await this.upstreams.ask(async (signal) =>
         provider.named?.(providerJob(job, task, this.files), ref ?? "", signal),
       );
       if (!found) throw new Error("its provider answers at once, and cannot be asked for a job");
-      await this.records.update(taskId, { resume: found.resume, ref: found.ref });
+      await this.records.update(taskId, { resume: found.resume, ref: found.ref, settings, model });
       return this.records.job(taskId);
     } catch (error) {
       if (this.closing.signal.aborted) return undefined;
@@ -254,6 +263,7 @@ export class Works implements Workshop {
     const submittedAt = job.submittedAt ?? this.parts.clock.now();
     let waitMs = pollMsMin;
     let failures = 0;
+    let oddSince: number | null = null;
     for (;;) {
       await line.pollTurn(waitMs);
       if (this.closing.signal.aborted || this.records.job(taskId)?.stage !== "accepted") return undefined;
@@ -265,6 +275,7 @@ export class Works implements Workshop {
         if (this.records.job(taskId)?.stage !== "accepted") return undefined;
         if (!("running" in answer)) return await this.deliveries.made(taskId, answer);
         failures = 0;
+        oddSince = null;
         const note = answer.note ?? null;
         if (answer.resume !== undefined) resume = answer.resume;
         if (note !== (this.records.job(taskId)?.note ?? null) || answer.resume !== undefined)
@@ -275,6 +286,12 @@ export class Works implements Workshop {
         if (this.closing.signal.aborted) return undefined;
         if (error instanceof JobRefused) return this.deliveries.fail(job, error);
         failures++;
+        oddSince = error instanceof OddAnswer ? (oddSince ?? this.parts.clock.now()) : null;
+        if (oddSince !== null && this.parts.clock.now() - oddSince >= oddMsMax) {
+          const note = `The provider has it, and its answers are not understood: ${(error as Error).message}. \`bulkgen serve jobs --unknown\` says what to do; what you correct in the models file holds from then on.`;
+          await this.unknown.add(taskId, { note });
+          return undefined;
+        }
         waitMs = error instanceof JobLater ? error.afterMs : Math.min(retryMsMax, pollMsMin * 2 ** failures);
         if (failures === 3)
           await this.records.update(taskId, {

@@ -20,6 +20,7 @@ import {
   readModels,
   waitingText,
 } from "../../settings/own-service.js";
+import { agreeToState, stateValues } from "../../settings/service-state.js";
 import type { Call } from "../call.js";
 import { servedFolder } from "./state.js";
 
@@ -35,6 +36,8 @@ export async function serve({
   const read = await readModels(file);
   await agreeToModels(file, machine);
   const folder = servedFolder(flags, machine, models);
+  const place = { root: folder, sharedFolder: sharedFolderOf(machine.env) };
+  await agreeToValues(stateValues(folder, machine, { keys: true }), place, machine, trustCommand(file));
   const { host, port } = flags;
   const reach = { host, port, ...(publicUrl === undefined ? {} : { publicUrl }), ...tls };
   const running = await holdService(file, machine, { folder, ...reach }).catch((error) => {
@@ -43,6 +46,7 @@ export async function serve({
   if (running === null)
     throw new EarlyExit("locked", `another process serves from ${folder} already. Nothing was started.`);
   try {
+    agreeToState(folder, machine, place.sharedFolder);
     const { clock, random } = machine;
     const { keys } = running.service;
     const isNew = keys.list().length === 0;
@@ -178,6 +182,9 @@ export async function checkModels({
 async function agreeToModels(file: string, machine: Machine): Promise<void> {
   const root = dirname(file);
   const place = { root, sharedFolder: sharedFolderOf(machine.env) };
-  const command = `bulkgen trust --models ${shellWord(file)}`;
-  await agreeToValues(await modelsValues(file, machine), place, machine, command);
+  await agreeToValues(await modelsValues(file, machine), place, machine, trustCommand(file));
+}
+
+function trustCommand(file: string): string {
+  return `bulkgen trust --models ${shellWord(file)}`;
 }

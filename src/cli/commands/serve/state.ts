@@ -5,15 +5,20 @@ import type { Machine } from "../../../machine.js";
 import { ServedKeys } from "../../../serve/keys.js";
 import { Journal } from "../../../serve/works/journal.js";
 import { SqliteState } from "../../../service/state/sqlite-state.js";
-import { markerName } from "../../../workspace/workspace.js";
+import { markerName, sharedFolderOf } from "../../../workspace/workspace.js";
+import { agreeToState, refuseLinkedState, stateFile } from "../../settings/service-state.js";
 
-/** The folder with the state of a served models file. */
+/** The folder with the state of a served models file. Throws EarlyExit if it is reached by a link. */
 export function servedFolder(
   { state }: { state?: string },
   { cwd }: Pick<Machine, "cwd">,
   file = "models.yaml",
 ): string {
-  return state === undefined ? join(dirname(resolve(cwd, file)), markerName, "service") : resolve(cwd, state);
+  if (state !== undefined) return resolve(cwd, state);
+  const root = dirname(resolve(cwd, file));
+  const folder = join(root, markerName, "service");
+  refuseLinkedState(root, folder);
+  return folder;
 }
 
 /** Opens the books of a service, whether it is running or not, and closes them afterwards. Throws EarlyExit if there are none. */
@@ -24,13 +29,15 @@ export function withBooks<Result>(
   use: (books: { state: SqliteState; keys: ServedKeys; journal: Journal }) => Result,
 ): Result {
   const folder = servedFolder(flags, machine);
-  const file = join(folder, "state.db");
-  if (!make && !existsSync(file))
+  const file = stateFile(folder);
+  const isNew = !existsSync(file);
+  if (!make && isNew)
     throw new EarlyExit(
       "usage",
       `there is no service in ${folder}. Give the folder of its models file's .bulkgen/service with --state.`,
     );
   const state = new SqliteState(file, { durable: true });
+  if (isNew) agreeToState(folder, machine, sharedFolderOf(machine.env));
   try {
     return use({ state, keys: new ServedKeys(state, machine.random), journal: new Journal(state) });
   } finally {

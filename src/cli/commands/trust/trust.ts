@@ -23,8 +23,9 @@ import type { Workspace } from "../../../workspace/workspace.js";
 import { askAbout } from "../../output/agreement.js";
 import { folderValuesOf } from "../../settings/brought.js";
 import { addressToAgree, serviceSettings } from "../../settings/env.js";
-import { modelsValues } from "../../settings/own-service.js";
+import { modelsValues, serviceFolder } from "../../settings/own-service.js";
 import { placesOf, planValues, savedPlanIn } from "../../settings/saved-plan.js";
+import { stateValues } from "../../settings/service-state.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
@@ -61,12 +62,16 @@ export async function trust({
       ? []
       : await modelsValues(resolve(machine.cwd, flags.models), machine);
   const modelsFolder = dirname(resolve(machine.cwd, flags.models ?? ""));
+  const stateFolder = serviceFolder(workspace);
+  const ofState =
+    flags.models === undefined || flags.sandbox ? [] : stateValues(stateFolder, machine, { keys: true });
   const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest];
   const address = flags.sandbox || flags.models !== undefined ? [] : addressToAgree(settings, workspace);
   const asked = [
     ...notAgreed(sharedFolder, dirname(planPath), places),
     ...notAgreed(sharedFolder, root, ofFolder),
     ...notAgreed(sharedFolder, modelsFolder, ofModels),
+    ...notAgreed(sharedFolder, stateFolder, ofState),
     ...address,
   ];
   if (asked.length === 0) {
@@ -78,6 +83,7 @@ export async function trust({
   agree(sharedFolder, dirname(planPath), places, now);
   agree(sharedFolder, root, [...ofFolder, ...address], now);
   agree(sharedFolder, modelsFolder, ofModels, now);
+  agree(sharedFolder, stateFolder, ofState, now);
   const [{ value } = { value: "" }] = address;
   if (settings.key && value !== "") useKey(sharedFolder, fingerprint(settings.key.value.trim()), value);
   stdout.write(`agreed to ${count(asked.length, "value")} of ${terminalText(root)}\n`);
