@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.js";
 
-export const retryMsMin = 1_000;
+const retryMsMin = 1_000;
 export const retryMsMax = 60_000;
 
 /** How long to wait after each try that failed (ms): twice as long each time, `max` at most. */

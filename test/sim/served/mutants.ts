@@ -1,17 +1,19 @@
 import { JobRefused, type Provider } from "../../../src/providers/provider.js";
 import type { OwnService } from "../../../src/serve/own-service.js";
-import type { JobChange, JobRecord } from "../../../src/serve/works/journal.js";
+import type { Deliveries } from "../../../src/serve/works/deliveries.js";
+import type { JobRecords } from "../../../src/serve/works/records.js";
+import type { UnknownJobs } from "../../../src/serve/works/unknown.js";
+import type { Upstreams } from "../../../src/serve/works/upstreams.js";
 import type { Mutant } from "../mutants.js";
 
-/** What of the works these replace: nothing of it is public, and none of it is a switch. */
+/** What of the works these replace: hardly any of it is public, and none of it is a switch. */
 interface Inside {
-  update(taskId: string, change: JobChange): Promise<void>;
-  lost(job: JobRecord, why: string): Promise<void>;
-  fail(job: JobRecord, refused: JobRefused): Promise<undefined>;
+  records: Pick<JobRecords, "update">;
+  unknown: Pick<UnknownJobs, "lost">;
+  deliveries: Pick<Deliveries, "fail" | "deliver">;
+  upstreams: Pick<Upstreams, "providerOf">;
   again(taskId: string, afterMs: number): void;
-  deliver(taskId: string): void;
   resume(): Promise<void>;
-  providerOf(settings: JobRecord["settings"]): Provider;
 }
 
 function insideOf({ works }: OwnService): Inside {
@@ -23,9 +25,9 @@ const ofServed: readonly Omit<Mutant, "isServed">[] = [
   {
     name: "sends a job before its journal says so",
     served: (own) => {
-      const works = insideOf(own);
-      const update = works.update.bind(works);
-      works.update = (taskId, change) => {
+      const { records } = insideOf(own);
+      const update = records.update.bind(records);
+      records.update = (taskId, change) => {
         const written = update(taskId, change);
         return change.stage === "submitting" ? Promise.resolve() : written;
       };
@@ -38,7 +40,8 @@ const ofServed: readonly Omit<Mutant, "isServed">[] = [
       const resume = works.resume.bind(works);
       works.resume = async () => {
         for (const { taskId, stage } of own.journal.open())
-          if (stage === "submitting") await works.update(taskId, { stage: "queued", submittedAt: null });
+          if (stage === "submitting")
+            await works.records.update(taskId, { stage: "queued", submittedAt: null });
         await resume();
       };
     },
@@ -47,10 +50,10 @@ const ofServed: readonly Omit<Mutant, "isServed">[] = [
     name: "sends a job again whose answer is late",
     served: (own) => {
       const works = insideOf(own);
-      const lost = works.lost.bind(works);
-      works.lost = async (job, why) => {
+      const lost = works.unknown.lost.bind(works.unknown);
+      works.unknown.lost = async (job, why) => {
         if (why !== "the time is out") return lost(job, why);
-        await works.update(job.taskId, { stage: "queued", submittedAt: null });
+        await works.records.update(job.taskId, { stage: "queued", submittedAt: null });
         works.again(job.taskId, 0);
       };
     },
@@ -58,8 +61,8 @@ const ofServed: readonly Omit<Mutant, "isServed">[] = [
   {
     name: "tells of a job in doubt that it has failed",
     served: (own) => {
-      const works = insideOf(own);
-      works.lost = (job, why) => works.fail(job, new JobRefused("provider", why));
+      const { unknown, deliveries } = insideOf(own);
+      unknown.lost = (job, why) => deliveries.fail(job, new JobRefused("provider", why));
     },
   },
   {
@@ -83,11 +86,13 @@ const ofServed: readonly Omit<Mutant, "isServed">[] = [
     name: "forgets at its start what was made and not delivered",
     served: (own) => {
       const works = insideOf(own);
-      const [resume, deliver] = [works.resume.bind(works), works.deliver.bind(works)];
+      const { deliveries } = works;
+      const resume = works.resume.bind(works);
+      const deliver = deliveries.deliver.bind(deliveries);
       works.resume = async () => {
-        works.deliver = () => {};
+        deliveries.deliver = () => {};
         await resume();
-        works.deliver = deliver;
+        deliveries.deliver = deliver;
       };
     },
   },
@@ -111,9 +116,9 @@ export const servedMutants: readonly Mutant[] = ofServed.map((mutant) => ({ ...m
 
 /** Providers that differ in some of their methods, where they have them. */
 function providing(own: OwnService, broken: (provider: Provider) => Partial<Provider>): void {
-  const works = insideOf(own);
-  const providerOf = works.providerOf.bind(works);
-  works.providerOf = (settings) => {
+  const { upstreams } = insideOf(own);
+  const providerOf = upstreams.providerOf.bind(upstreams);
+  upstreams.providerOf = (settings) => {
     const provider = providerOf(settings);
     const ways = Object.entries(broken(provider)).filter(([name]) => provider[name as keyof Provider]);
     return { ...provider, ...Object.fromEntries(ways) };
