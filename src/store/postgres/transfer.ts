@@ -127,6 +127,10 @@ export class UsedOnBothSides extends Error {
   override readonly name = "UsedOnBothSides";
 }
 
+/** What some keys have cost; the parameter is a JSON array of their names. */
+const costOfKeys = `SELECT coalesce(sum(credits), 0) FROM spent
+  WHERE kind = 'time' AND (origin || ' ' || fingerprint) IN (SELECT value FROM json_each(?))`;
+
 /**
  * Adds accounts to those that a place already has. If it has one of them, its data is replaced if the source knows all
  * its paid requests; otherwise throws UsedOnBothSides. `only` names accounts; null means all.
@@ -134,173 +138,193 @@ export class UsedOnBothSides extends Error {
 export function* joinAccounts(
   source: Sqlite,
   sql: Queries,
-  { from, to }: Renamed,
+  renamed: Renamed,
   only: readonly string[] | null,
 ): Script<Copied> {
-  const all = [...rowsOf(source, "accounts")];
-  const accounts =
-    only === null
-      ? all
-      : all.filter((row) =>
-          only.includes(accountName({ origin: row["origin"], account_id: row["user_id"] })),
-        );
+  const accounts = [...rowsOf(source, "accounts")].filter(
+    ({ origin, user_id }) => only === null || only.includes(accountName({ origin, account_id: user_id })),
+  );
   const ids = new Set(accounts.map(({ id }) => id));
-  const origins = new Set(accounts.map(({ origin }) => origin));
   const keys = [...rowsOf(source, "keys")].filter((row) => ids.has(row["account_id"]));
   const keyNames = new Set(keys.map(keyName));
-  const isOfAccount = (row: Row) => ids.has(row["account_id"]);
-  const isOfKey = (row: Row) => keyNames.has(keyName(row));
-  const kept: Row[] = [];
-  for (const account of accounts) kept.push(...(yield* replaced(source, sql, account)));
-  const most = function* (table: string): Script<number> {
-    return Number((yield* sql(`SELECT coalesce(max(id), 0) FROM ${table}`).value()) ?? 0);
-  };
-  const numbers = {
-    account: yield* most("accounts"),
-    reading: yield* most("readings"),
-    request: yield* most("requests"),
-    duration: yield* most("durations"),
-  };
-  const seq = Number(yield* sql("SELECT last FROM sequence").value());
-  const later = (row: Row, ...columns: string[]): Row => {
-    const shifted = { ...row };
-    for (const column of columns)
-      if (row[column] !== null && row[column] !== 0) shifted[column] = Number(row[column]) + seq;
-    return shifted;
-  };
-  const shift = (value: unknown, by: number) => (value === null ? null : Number(value) + by);
-  const named = (text: unknown) =>
-    text === from || String(text).startsWith(`${from} run `) ? to + String(text).slice(from.length) : text;
-  const known = function* (): Script<Set<string>> {
-    const rows = (yield* sql("SELECT origin, model, price_group, ms, at FROM durations").all()) as Row[];
-    return new Set(rows.map(durationName));
-  };
-  const durations = yield* known();
-  const parts: readonly (readonly [table: string, rows: Iterable<Row>, clause?: string])[] = [
-    ["accounts", accounts.map((row) => ({ ...row, id: shift(row["id"], numbers.account) }))],
-    [
-      "keys",
-      keys.map((row) => ({
-        ...row,
-        account_id: shift(row["account_id"], numbers.account),
-        baseline: shift(row["baseline"], numbers.reading),
-      })),
-    ],
-    [
-      "requests",
-      map(rowsOf(source, "requests"), isOfAccount, (row) => ({
-        ...row,
-        id: shift(row["id"], numbers.request),
-        account_id: shift(row["account_id"], numbers.account),
-      })),
-    ],
-    [
-      "owed",
-      map(rowsOf(source, "owed"), isOfAccount, (row) => ({
-        ...row,
-        account_id: shift(row["account_id"], numbers.account),
-        run: named(row["run"]),
-      })),
-    ],
-    [
-      "charges",
-      map(
-        rowsOf(source, "charges"),
-        (row) => origins.has(row["origin"]),
-        (row) => row,
-      ),
-      "ON CONFLICT (origin, price_group) DO UPDATE SET highest = max(charges.highest, excluded.highest)",
-    ],
-    [
-      "list_prices",
-      map(
-        rowsOf(source, "list_prices"),
-        (row) => origins.has(row["origin"]),
-        (row) => row,
-      ),
-      "ON CONFLICT (origin, model) DO UPDATE SET price = excluded.price",
-    ],
-    [
-      "left_out",
-      map(
-        rowsOf(source, "left_out"),
-        (row) => origins.has(row["origin"]),
-        (row) => row,
-      ),
-      "ON CONFLICT (origin, model, param) DO NOTHING",
-    ],
-    [
-      "workspaces",
-      map(
-        rowsOf(source, "workspaces"),
-        (row) => row["name"] !== from,
-        (row) => row,
-      ),
-      "ON CONFLICT (name) DO NOTHING",
-    ],
-    ["same_services", rowsOf(source, "same_services"), "ON CONFLICT (address) DO NOTHING"],
-    [
-      "foreign_known",
-      map(rowsOf(source, "foreign_known"), isOfKey, (row) => ({
-        ...row,
-        workspace: named(row["workspace"]),
-      })),
-      "ON CONFLICT (workspace, origin, fingerprint) DO UPDATE SET credits = excluded.credits, at = excluded.at",
-    ],
-    [
-      "durations",
-      map(
-        rowsOf(source, "durations"),
-        (row) => origins.has(row["origin"]) && !durations.has(durationName(row)),
-        (row) => ({ ...row, id: shift(row["id"], numbers.duration) }),
-      ),
-    ],
-    [
-      "readings",
-      map(rowsOf(source, "readings"), isOfKey, (row) => ({
-        ...later(row, "seq"),
-        id: shift(row["id"], numbers.reading),
-      })),
-    ],
-    // The trigger adds up what they cost.
-    [
-      "spend_log",
-      map(rowsOf(source, "spend_log"), isOfKey, (row) => ({
-        ...later(row, "intended_seq", "repeated_seq", "ended_seq", "polled_seq", "verdict_seq"),
-        workspace: named(row["workspace"]),
-      })),
-    ],
-  ];
+  const unknownRequests: Row[] = [];
+  for (const account of accounts) unknownRequests.push(...(yield* replaced(source, sql, account)));
+  const last = yield* lastNumbers(sql);
+  const known = (yield* sql("SELECT origin, model, price_group, ms, at FROM durations").all()) as Row[];
+  const durations = new Set(known.map(durationName));
+  const origins = new Set(accounts.map(({ origin }) => origin));
   const copied: Copied = {};
-  for (const [table, rows, clause] of parts)
-    copied[table] = yield* filled(sql, table, typesIn(source, table), rows, clause);
-  const [before] = kept;
-  if (before !== undefined) {
-    const types = new Map([...typesIn(source, "requests")].filter(([column]) => column !== "id"));
-    const idOf = new Map(
-      accounts.map((row) => [
-        accountName({ origin: row["origin"], account_id: row["user_id"] }),
-        shift(row["id"], numbers.account),
-      ]),
-    );
-    yield* filled(
+  for (const { table, keep, change, clause } of joinedTables({
+    isOfAccount: (row) => ids.has(row["account_id"]),
+    isOfKey: (row) => keyNames.has(keyName(row)),
+    isOfOrigin: (row) => origins.has(row["origin"]),
+    isAccount: ({ id }) => ids.has(id),
+    isKnownDuration: (row) => durations.has(durationName(row)),
+    last,
+    renamed,
+  }))
+    copied[table] = yield* filled(
       sql,
-      "requests",
-      types,
-      kept.map((row) => ({ ...row, account_id: idOf.get(String(row["account"])) })),
+      table,
+      typesIn(source, table),
+      map(rowsOf(source, table), keep, change),
+      clause,
     );
-  }
-  const last = statements(source)("SELECT last FROM sequence").value() as number;
-  yield* sql("UPDATE sequence SET last = last + ?").run(last);
-  const cost = statements(source)(
-    `SELECT coalesce(sum(credits), 0) FROM spent WHERE kind = 'time' AND (origin || ' ' || fingerprint) IN (SELECT value FROM json_each(?))`,
-  ).value(JSON.stringify([...keyNames]));
-  const summed = yield* sql(
-    `SELECT coalesce(sum(credits), 0) FROM spent WHERE kind = 'time' AND (origin || ' ' || fingerprint) IN (SELECT value FROM json_each(?))`,
-  ).value(JSON.stringify([...keyNames]));
+  const withoutId = new Map([...typesIn(source, "requests")].filter(([column]) => column !== "id"));
+  const counted = unknownRequests.map((row) => shifted(row, { account_id: last.account }));
+  yield* filled(sql, "requests", withoutId, counted);
+  const lastOfSource = statements(source)("SELECT last FROM sequence").value() as number;
+  yield* sql("UPDATE sequence SET last = last + ?").run(lastOfSource);
+  const names = JSON.stringify([...keyNames]);
+  const cost = statements(source)(costOfKeys).value(names);
+  const summed = yield* sql(costOfKeys).value(names);
   if (Number(cost) !== Number(summed))
     throw new Error(`the spend log was not copied whole: expected ${cost} millionths, got ${summed}`);
   return copied;
+}
+
+/** The last numbers that a place has given, so that what joins it gets later ones. */
+interface LastNumbers {
+  account: number;
+  reading: number;
+  request: number;
+  duration: number;
+  seq: number;
+}
+
+function* lastNumbers(sql: Queries): Script<LastNumbers> {
+  const last = function* (table: string): Script<number> {
+    return Number((yield* sql(`SELECT coalesce(max(id), 0) FROM ${table}`).value()) ?? 0);
+  };
+  return {
+    account: yield* last("accounts"),
+    reading: yield* last("readings"),
+    request: yield* last("requests"),
+    duration: yield* last("durations"),
+    seq: Number(yield* sql("SELECT last FROM sequence").value()),
+  };
+}
+
+/** Which rows of a table join, and how they are changed; `clause` is for rows that the place already has. */
+interface JoinedTable {
+  table: string;
+  keep: (row: Row) => boolean;
+  change: (row: Row) => Row;
+  clause?: string;
+}
+
+/** Which rows of the source belong to the accounts that join, and what their numbers and names become. */
+interface Joining {
+  isAccount: (row: Row) => boolean;
+  isOfAccount: (row: Row) => boolean;
+  isOfKey: (row: Row) => boolean;
+  isOfOrigin: (row: Row) => boolean;
+  /** Whether the place has this duration already. */
+  isKnownDuration: (row: Row) => boolean;
+  last: LastNumbers;
+  renamed: Renamed;
+}
+
+/** Parents come before their children. */
+function joinedTables({
+  isAccount,
+  isOfAccount,
+  isOfKey,
+  isOfOrigin,
+  isKnownDuration,
+  last,
+  renamed: { from, to },
+}: Joining): readonly JoinedTable[] {
+  const unchanged = (row: Row) => row;
+  const newName = (text: unknown) =>
+    text === from || String(text).startsWith(`${from} run `) ? to + String(text).slice(from.length) : text;
+  const later = (row: Row, ...columns: string[]) => {
+    const given = columns.filter((column) => row[column] !== null && row[column] !== 0);
+    return shifted(row, Object.fromEntries(given.map((column) => [column, last.seq])));
+  };
+  return [
+    { table: "accounts", keep: isAccount, change: (row) => shifted(row, { id: last.account }) },
+    {
+      table: "keys",
+      keep: isOfAccount,
+      change: (row) => shifted(row, { account_id: last.account, baseline: last.reading }),
+    },
+    {
+      table: "requests",
+      keep: isOfAccount,
+      change: (row) => shifted(row, { id: last.request, account_id: last.account }),
+    },
+    {
+      table: "owed",
+      keep: isOfAccount,
+      change: (row) => ({ ...shifted(row, { account_id: last.account }), run: newName(row["run"]) }),
+    },
+    {
+      table: "charges",
+      keep: isOfOrigin,
+      change: unchanged,
+      clause:
+        "ON CONFLICT (origin, price_group) DO UPDATE SET highest = max(charges.highest, excluded.highest)",
+    },
+    {
+      table: "list_prices",
+      keep: isOfOrigin,
+      change: unchanged,
+      clause: "ON CONFLICT (origin, model) DO UPDATE SET price = excluded.price",
+    },
+    {
+      table: "left_out",
+      keep: isOfOrigin,
+      change: unchanged,
+      clause: "ON CONFLICT (origin, model, param) DO NOTHING",
+    },
+    {
+      table: "workspaces",
+      keep: ({ name }) => name !== from,
+      change: unchanged,
+      clause: "ON CONFLICT (name) DO NOTHING",
+    },
+    {
+      table: "same_services",
+      keep: () => true,
+      change: unchanged,
+      clause: "ON CONFLICT (address) DO NOTHING",
+    },
+    {
+      table: "foreign_known",
+      keep: isOfKey,
+      change: (row) => ({ ...row, workspace: newName(row["workspace"]) }),
+      clause:
+        "ON CONFLICT (workspace, origin, fingerprint) DO UPDATE SET credits = excluded.credits, at = excluded.at",
+    },
+    {
+      table: "durations",
+      keep: (row) => isOfOrigin(row) && !isKnownDuration(row),
+      change: (row) => shifted(row, { id: last.duration }),
+    },
+    {
+      table: "readings",
+      keep: isOfKey,
+      change: (row) => shifted(later(row, "seq"), { id: last.reading }),
+    },
+    // The trigger adds up what they cost.
+    {
+      table: "spend_log",
+      keep: isOfKey,
+      change: (row) => ({
+        ...later(row, "intended_seq", "repeated_seq", "ended_seq", "polled_seq", "verdict_seq"),
+        workspace: newName(row["workspace"]),
+      }),
+    },
+  ];
+}
+
+/** A row with other numbers in these columns; what is null stays so. */
+function shifted(row: Row, by: Readonly<Record<string, number>>): Row {
+  const changed = { ...row };
+  for (const [column, more] of Object.entries(by))
+    if (row[column] !== null) changed[column] = Number(row[column]) + more;
+  return changed;
 }
 
 /** Removes an account that the source also has. Returns its requests that the source does not know: they count on. */
@@ -330,7 +354,7 @@ function* replaced(source: Sqlite, sql: Queries, account: Row): Script<Row[]> {
   for (const table of ["requests", "owed", "keys"])
     yield* sql(`DELETE FROM ${table} WHERE account_id = ?`).run(id);
   yield* sql("DELETE FROM accounts WHERE id = ?").run(id);
-  return kept.map((row) => ({ ...row, account: accountName({ origin, account_id: user }) }));
+  return kept.map((row) => ({ ...row, account_id: account["id"] }));
 }
 
 /** Inserts rows, many at a time, in SQL that both databases understand. */
