@@ -18,7 +18,7 @@ import {
 const exempt = "src/system.ts";
 
 /** A page runs in a browser, where it has a clock, timers and fetch of its own. */
-const exemptInBrowser = ["src/page/dashboard/system.ts", "src/page/service/system.ts"];
+const exemptInBrowser = ["src/page/dashboard/system.ts", "src/page/parts/service/system.ts"];
 
 /** Worker threads have a process of their own to talk to. */
 const threads = ["src/archive/check/inspector-worker.ts", "src/sandbox/studio/worker.ts"];

@@ -7,16 +7,16 @@ import type {
   ServedStanding,
   WordOnJob,
 } from "../../api/served-page.js";
-import { get, post, RefusedRequest } from "../service/client.js";
-import { Notice } from "../service/notice.js";
-import { after } from "../service/system.js";
+import { useAttempts } from "../parts/service/attempts.js";
+import { Brand } from "../parts/service/brand.js";
+import { get, post, RefusedRequest } from "../parts/service/client.js";
+import { NoAnswer, Notice, refreshMs } from "../parts/service/notice.js";
+import { after } from "../parts/service/system.js";
 import { Jobs, UnknownJobs } from "./jobs.js";
 import { Keys } from "./keys.js";
 import { Models } from "./models.js";
 import { Spend } from "./spend.js";
 
-/** How often the page asks again (ms). */
-const refreshMs = 3_000;
 /** With so many answers the sums of a month are asked for again, too. */
 const spendEvery = 10;
 
@@ -37,8 +37,6 @@ export function App() {
     times: 0,
   });
   const [check, setCheck] = useState<ServedCheck | null>(null);
-  const [made, setMade] = useState<NewServedKey | null>(null);
-  const [refused, setRefused] = useState<{ about: string; message: string } | null>(null);
   const load = async (withSpend: boolean) => {
     try {
       const [standing, spend] = await Promise.all([
@@ -55,13 +53,8 @@ export function App() {
     // Without an answer the page says already that the service does not answer.
     setCheck(await get<ServedCheck>("check").catch(() => null));
   };
-  useEffect(() => {
-    void load(true);
-    // A page that the browser keeps must not show a new key a second time.
-    const forget = () => setMade(null);
-    addEventListener("pagehide", forget);
-    return () => removeEventListener("pagehide", forget);
-  }, []);
+  const { made, showMade, refused, attempt } = useAttempts<NewServedKey>("service", () => load(true));
+  useEffect(() => void load(true), []);
   const isOver = trouble instanceof RefusedRequest;
   useEffect(
     () => (times === 0 || isOver ? undefined : after(refreshMs, () => void load(times % spendEvery === 0))),
@@ -75,23 +68,9 @@ export function App() {
   }, [JSON.stringify(served)]);
 
   if (standing === null || isOver) return <Notice trouble={trouble} service="service" />;
-  /** Does what is asked for, and shows why not, and how the service then stands. Tells whether it was done. */
-  const attempt = async (about: string, act: () => Promise<unknown>) => {
-    setRefused(null);
-    setMade(null);
-    try {
-      await act();
-    } catch (error) {
-      const message = error instanceof RefusedRequest ? error.message : "The service does not answer.";
-      setRefused({ about, message });
-      return false;
-    }
-    await load(true);
-    return true;
-  };
   const { formToken, credit, now } = standing;
   const createKey = (wish: KeyWish) =>
-    attempt("keys", async () => setMade(await post<NewServedKey>("keys", formToken, wish)));
+    attempt("keys", async () => showMade(await post<NewServedKey>("keys", formToken, wish)));
   const revokeKey = (id: string) =>
     attempt("keys", () => post(`keys/${encodeURIComponent(id)}/revoke`, formToken, {}));
   const resolve = (id: string, word: WordOnJob) =>
@@ -102,11 +81,7 @@ export function App() {
       <Header url={standing.url} />
       <main>
         <h1 class="unseen">Models that are served</h1>
-        {trouble !== null && (
-          <p class="refused" role="alert">
-            The service does not answer. This page asks again every {refreshMs / 1_000} seconds.
-          </p>
-        )}
+        {trouble !== null && <NoAnswer service="service" />}
         <UnknownJobs standing={standing} resolve={resolve} refused={refusedAbout("jobs")} />
         <Models standing={standing} check={check} askProviders={askProviders} />
         <Jobs standing={standing} />
@@ -127,15 +102,7 @@ export function App() {
 function Header({ url }: { url: string }) {
   return (
     <header>
-      <a class="brand" href="/dashboard">
-        <img
-          src={document.querySelector<HTMLLinkElement>("link[rel=icon]")?.href}
-          alt=""
-          width="28"
-          height="28"
-        />
-        bulkgen <span>serve</span>
-      </a>
+      <Brand name="serve" href="/dashboard" />
       <p class="who">
         Base URL <code>{url}</code>
       </p>

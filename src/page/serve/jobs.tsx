@@ -2,8 +2,8 @@ import { useState } from "preact/hooks";
 import type { PageJob, PageStage, ServedStanding, WordOnJob } from "../../api/served-page.js";
 import { counted, credits, number } from "../parts/amounts.js";
 import { Dialog } from "../parts/dialog.js";
+import { Stamp } from "../parts/service/stamp.js";
 import { brief, visible } from "../parts/visible.js";
-import { Stamp } from "../service/stamp.js";
 
 const stageWords: Readonly<Record<PageStage, string>> = {
   queued: "waiting",

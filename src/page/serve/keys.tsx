@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import type { KeyWish, NewServedKey, PageKey } from "../../api/served-page.js";
 import { number } from "../parts/amounts.js";
+import { MadeKey, RevokeKey } from "../parts/service/one-key.js";
+import { Stamp } from "../parts/service/stamp.js";
 import { visible } from "../parts/visible.js";
-import { MadeKey, RevokeKey } from "../service/one-key.js";
-import { Stamp } from "../service/stamp.js";
 
 interface KeysProps {
   keys: readonly PageKey[];

@@ -1,15 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 import type { AccountAnswer, NewKey } from "../../api/service-page.js";
+import { useAttempts } from "../parts/service/attempts.js";
+import { Brand } from "../parts/service/brand.js";
+import { RefusedRequest } from "../parts/service/client.js";
+import { NoAnswer, Notice, refreshMs } from "../parts/service/notice.js";
+import { after } from "../parts/service/system.js";
+import { change, getAccount } from "./account.js";
 import { Cards } from "./cards.js";
-import { change, getAccount, RefusedRequest } from "./client.js";
 import { Connect } from "./connect.js";
 import { Keys } from "./keys.js";
-import { Notice } from "./notice.js";
-import { after } from "./system.js";
 import { Tasks } from "./tasks.js";
-
-/** How often the page asks again while a task is being made, or while nothing answers (ms). */
-const refreshMs = 3_000;
 
 interface Seen {
   /** What the service last said. */
@@ -20,8 +20,6 @@ interface Seen {
 
 export function App() {
   const [{ answer, trouble }, setSeen] = useState<Seen>({ answer: null, trouble: null });
-  const [made, setMade] = useState<NewKey | null>(null);
-  const [refused, setRefused] = useState<string | null>(null);
   const load = async () => {
     try {
       setSeen({ answer: await getAccount(), trouble: null });
@@ -29,56 +27,35 @@ export function App() {
       setSeen((seen) => ({ answer: seen.answer, trouble: error as Error }));
     }
   };
-  useEffect(() => {
-    void load();
-    // A page that the browser keeps must not show a new key a second time.
-    const forget = () => setMade(null);
-    addEventListener("pagehide", forget);
-    return () => removeEventListener("pagehide", forget);
-  }, []);
+  const { made, showMade, refused, attempt } = useAttempts<NewKey>("sandbox", load);
+  useEffect(() => void load(), []);
   const isOpen = answer?.tasks.some(({ status }) => status === "processing") ?? false;
+  // While a task is being made, or while nothing answers.
   const asksAgain = trouble === null ? isOpen : !(trouble instanceof RefusedRequest);
   useEffect(() => (asksAgain ? after(refreshMs, () => void load()) : undefined), [answer, trouble]);
 
   if (answer === null || trouble instanceof RefusedRequest)
     return <Notice trouble={trouble} service="sandbox" />;
-  /** Does what is asked for, and shows the key that was made, or why not, and what the service then says. Tells whether it was done. */
-  const attempt = async (act: () => Promise<NewKey | null>) => {
-    setRefused(null);
-    setMade(null);
-    try {
-      setMade(await act());
-    } catch (error) {
-      setRefused(error instanceof RefusedRequest ? error.message : "The sandbox does not answer.");
-      return false;
-    }
-    await load();
-    return true;
-  };
-  const createKey = (name: string) => attempt(() => change<NewKey>("keys", answer, { name }));
+  const createKey = (name: string) =>
+    attempt("keys", async () => showMade(await change<NewKey>("keys", answer, { name })));
   const revokeKey = (id: string) =>
-    attempt(async () => {
-      await change(`keys/${encodeURIComponent(id)}/revoke`, answer);
-      return null;
-    });
-  const activate = () =>
-    attempt(async () => {
-      await change("activate", answer);
-      return null;
-    });
+    attempt("keys", () => change(`keys/${encodeURIComponent(id)}/revoke`, answer));
+  const activate = () => attempt("account", () => change("activate", answer));
   return (
     <>
       <Header answer={answer} />
       <main>
         <h1 class="unseen">Dashboard</h1>
-        {trouble !== null && (
-          <p class="refused" role="alert">
-            The sandbox does not answer. This page asks again every {refreshMs / 1_000} seconds.
-          </p>
-        )}
+        {trouble !== null && <NoAnswer service="sandbox" />}
         <Cards answer={answer} activate={activate} />
         <Connect publicKey={answer.publicKey} />
-        <Keys answer={answer} createKey={createKey} revokeKey={revokeKey} made={made} refused={refused} />
+        <Keys
+          answer={answer}
+          createKey={createKey}
+          revokeKey={revokeKey}
+          made={made}
+          refused={refused?.message ?? null}
+        />
         <Tasks answer={answer} />
       </main>
       <footer>
@@ -93,15 +70,7 @@ function Header({ answer: { account, accounts } }: { answer: AccountAnswer }) {
   const address = (id: string) => `/dashboard?${new URLSearchParams({ user: id })}`;
   return (
     <header>
-      <a class="brand" href={address(account.id)}>
-        <img
-          src={document.querySelector<HTMLLinkElement>("link[rel=icon]")?.href}
-          alt=""
-          width="28"
-          height="28"
-        />
-        bulkgen <span>sandbox</span>
-      </a>
+      <Brand name="sandbox" href={address(account.id)} />
       {accounts.length > 1 ? (
         <nav class="who" aria-label="Users">
           {accounts.map(({ id, name, email }) => (

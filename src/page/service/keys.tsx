@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { AccountAnswer, KeyListing, NewKey } from "../../api/service-page.js";
 import { number } from "../parts/amounts.js";
-import { MadeKey, RevokeKey } from "./one-key.js";
-import { Stamp } from "./stamp.js";
+import { MadeKey, RevokeKey } from "../parts/service/one-key.js";
+import { Stamp } from "../parts/service/stamp.js";
 
 interface KeysProps {
   answer: AccountAnswer;

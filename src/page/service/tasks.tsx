@@ -1,7 +1,7 @@
 import type { AccountAnswer, ShownTask } from "../../api/service-page.js";
 import { credits } from "../parts/amounts.js";
+import { Stamp } from "../parts/service/stamp.js";
 import { FirstCommand } from "./connect.js";
-import { Stamp } from "./stamp.js";
 
 /** The newest tasks with what came of them, and the way to those before. */
 export function Tasks({ answer }: { answer: AccountAnswer }) {

@@ -1,4 +1,4 @@
-/** The page's own timers and network: every other file of the page takes them from here. */
+/** Timers and network of the pages of a service: their other files take them from here. */
 
 /** Calls back once after that many milliseconds, unless it is stopped before. */
 export function after(ms: number, then: () => void): () => void {

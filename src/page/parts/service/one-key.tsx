@@ -1,4 +1,4 @@
-import { visible } from "../parts/visible.js";
+import { visible } from "../visible.js";
 
 /** The value of a key that was just made, which nothing shows later. */
 export function MadeKey({ name, value }: { name: string; value: string }) {

@@ -1,4 +1,4 @@
-import { ago } from "../parts/amounts.js";
+import { ago } from "../amounts.js";
 
 /** `4 minutes ago`, with the exact time as its title. */
 export function Stamp({ at, now }: { at: number; now: number }) {
