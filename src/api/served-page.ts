@@ -96,19 +96,20 @@ const spend = z.strictObject({
 /** `GET api/spend`: what was charged in the last 30 days, without what was given back. */
 export type ServedSpend = z.output<typeof spend>;
 
-const newKey = z.strictObject({ name: z.string(), value: z.string() });
+const madeKey = z.strictObject({ name: z.string(), value: z.string() });
 /** `POST api/keys`: a new key. Its value is here and nowhere else: only a hash of it is stored. */
-export type NewServedKey = z.output<typeof newKey>;
+export type NewServedKey = z.output<typeof madeKey>;
 
 const budget = z.number().nonnegative().max(1e9).nullable();
-const keyWish = z.strictObject({
+const newKey = z.strictObject({
   name: z.string().max(1_000),
   plan: z.enum(plans),
   credits: budget,
   perMonth: budget,
   perDay: budget,
 });
-export type KeyWish = z.output<typeof keyWish>;
+/** A new key as a person asks for it. */
+export type NewKeyRequest = z.output<typeof newKey>;
 
 const word = z.union([
   z.strictObject({ kind: z.literal("found"), ref: z.string().trim().min(1).max(1_000) }),
@@ -120,14 +121,14 @@ export type WordOnJob = z.output<typeof word>;
 const nothing = z.strictObject({});
 
 /** What the server is asked. */
-export const servedPageRequests = { keyWish, word };
+export const servedPageRequests = { newKey, word };
 
 /** What the server answers, by address. Tests hold every answer against it. */
 export const servedPageAnswers = {
   "GET api/standing": standing,
   "GET api/check": check,
   "GET api/spend": spend,
-  "POST api/keys": newKey,
+  "POST api/keys": madeKey,
   "POST api/keys/ID/revoke": nothing,
   "POST api/jobs/ID/resolve": nothing,
 };

@@ -26,7 +26,7 @@ export interface KeySettings {
   credits: number | null;
   /** What it may spend from the first of a month (UTC) to its end; null for no limit. */
   perMonth: number | null;
-  /** The same for a day (UTC). */
+  /** What it may spend on a day (UTC); null for no limit. */
   perDay: number | null;
 }
 
@@ -61,8 +61,8 @@ export class ServedKeys {
   }
 
   /** The name for a new key, without spaces around it. Throws AdminProblem if no key may be called that, or a good one is. */
-  freeName(wished: string): string {
-    const name = checkedName(wished);
+  freeName(askedFor: string): string {
+    const name = checkedName(askedFor);
     if (this.list().some((known) => known.name === name && known.revokedAt === null))
       throw new AdminProblem(`there is a key ${JSON.stringify(name)} already; choose another name`);
     return name;

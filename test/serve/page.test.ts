@@ -47,8 +47,8 @@ class Page {
     return this.read(`GET api/${path}`, this.ask(`/api/${path}`));
   }
 
-  createKey(wish: object): Promise<Body> {
-    return this.read("POST api/keys", this.post("keys", { ...limitless, ...wish }));
+  createKey(newKey: object): Promise<Body> {
+    return this.read("POST api/keys", this.post("keys", { ...limitless, ...newKey }));
   }
 
   revoke(id: string): Promise<Body> {
@@ -221,9 +221,9 @@ describe("keys", () => {
     [{ credits: -1 }, "This request cannot be read; reload the page."],
     [{ perDay: "4" }, "This request cannot be read; reload the page."],
     [{ plan: "Free" }, "This request cannot be read; reload the page."],
-  ])("%j is refused", async (wish, message) => {
+  ])("%j is refused", async (newKey, message) => {
     const { page } = await open();
-    expect(await page.createKey(wish)).toEqual([400, message]);
+    expect(await page.createKey(newKey)).toEqual([400, message]);
     expect((await page.get("standing")).keys).toHaveLength(1);
   });
 });

@@ -510,7 +510,7 @@ function* isEqual(one: unknown, other: unknown): Generator<unknown, boolean, boo
   return one === null || other === null ? yield sameValue(one ?? "", other ?? "") : false;
 }
 
-/** The same for what `case` compares, which does not use the operators. */
+/** `case` does not use the operators: there, too, an empty cell equals an empty text. */
 function evaluateAsText({ value }: { value: Value }): void {
   const evaluated = value.value.bind(value);
   value.value = function* (context, lenient) {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type {
-  KeyWish,
+  NewKeyRequest,
   NewServedKey,
   ServedCheck,
   ServedSpend,
@@ -69,8 +69,8 @@ export function App() {
 
   if (standing === null || isOver) return <Notice trouble={trouble} service="service" />;
   const { formToken, credit, now } = standing;
-  const createKey = (wish: KeyWish) =>
-    attempt("keys", async () => showMade(await post<NewServedKey>("keys", formToken, wish)));
+  const createKey = (newKey: NewKeyRequest) =>
+    attempt("keys", async () => showMade(await post<NewServedKey>("keys", formToken, newKey)));
   const revokeKey = (id: string) =>
     attempt("keys", () => post(`keys/${encodeURIComponent(id)}/revoke`, formToken, {}));
   const resolve = (id: string, word: WordOnJob) =>

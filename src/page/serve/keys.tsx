@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { KeyWish, NewServedKey, PageKey } from "../../api/served-page.js";
+import type { NewKeyRequest, NewServedKey, PageKey } from "../../api/served-page.js";
 import { number } from "../parts/amounts.js";
 import { MadeKey, RevokeKey } from "../parts/service/one-key.js";
 import { Stamp } from "../parts/service/stamp.js";
@@ -9,7 +9,7 @@ interface KeysProps {
   keys: readonly PageKey[];
   now: number;
   /** Resolves with whether there is such a key now. */
-  createKey: (wish: KeyWish) => Promise<boolean>;
+  createKey: (newKey: NewKeyRequest) => Promise<boolean>;
   revokeKey: (id: string) => Promise<unknown>;
   /** The key that was just made; nothing shows its value later. */
   made: NewServedKey | null;
@@ -17,7 +17,7 @@ interface KeysProps {
   refused: string | null;
 }
 
-const planNames = ["Starter", "Pro", "Enterprise"] as const satisfies readonly KeyWish["plan"][];
+const planNames = ["Starter", "Pro", "Enterprise"] as const satisfies readonly NewKeyRequest["plan"][];
 
 /** The keys with their budgets: what there is, a new one, an old one revoked. */
 export function Keys({ keys, now, createKey, revokeKey, made, refused }: KeysProps) {
@@ -61,17 +61,17 @@ export function Keys({ keys, now, createKey, revokeKey, made, refused }: KeysPro
   );
 }
 
-const noWish = { name: "", plan: "Pro", credits: "", perMonth: "", perDay: "" };
+const emptyKey = { name: "", plan: "Pro", credits: "", perMonth: "", perDay: "" };
 
 function NewKeyForm({ createKey }: Pick<KeysProps, "createKey">) {
-  const [wish, setWish] = useState(noWish);
-  const set = (field: keyof typeof noWish) => (event: { currentTarget: { value: string } }) => {
+  const [newKey, setNewKey] = useState(emptyKey);
+  const set = (field: keyof typeof emptyKey) => (event: { currentTarget: { value: string } }) => {
     const { value } = event.currentTarget;
-    setWish((before) => ({ ...before, [field]: value }));
+    setNewKey((before) => ({ ...before, [field]: value }));
   };
   const create = async (event: Event) => {
     event.preventDefault();
-    const { name, plan, credits, perMonth, perDay } = wish;
+    const { name, plan, credits, perMonth, perDay } = newKey;
     const limit = (text: string) => (text.trim() === "" ? null : Number(text));
     const done = await createKey({
       name,
@@ -80,7 +80,7 @@ function NewKeyForm({ createKey }: Pick<KeysProps, "createKey">) {
       perMonth: limit(perMonth),
       perDay: limit(perDay),
     });
-    if (done) setWish(noWish);
+    if (done) setNewKey(emptyKey);
   };
   const budget = (field: "credits" | "perMonth" | "perDay", label: string) => (
     <label>
@@ -91,7 +91,7 @@ function NewKeyForm({ createKey }: Pick<KeysProps, "createKey">) {
         max="1000000000"
         step="any"
         placeholder="no limit"
-        value={wish[field]}
+        value={newKey[field]}
         onInput={set(field)}
       />
     </label>
@@ -106,13 +106,13 @@ function NewKeyForm({ createKey }: Pick<KeysProps, "createKey">) {
           required
           autocomplete="off"
           spellcheck={false}
-          value={wish.name}
+          value={newKey.name}
           onInput={set("name")}
         />
       </label>
       <label>
         Plan
-        <select value={wish.plan} onInput={set("plan")}>
+        <select value={newKey.plan} onInput={set("plan")}>
           {planNames.map((plan) => (
             <option key={plan}>{plan}</option>
           ))}

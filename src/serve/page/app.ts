@@ -30,14 +30,15 @@ export interface ServedPageOptions {
 export function servedPageApp({ token, ...parts }: ServedPageOptions): Hono {
   const page = { token, folder: packageFile("dist/page/serve"), printedBy: "`bulkgen serve`" };
   return guardedPage(page, (app, formToken) => {
-    told(app, parts, formToken);
-    changed(app, parts);
+    addAnswers(app, parts, formToken);
+    addChanges(app, parts);
   });
 }
 
 type PageParts = Omit<ServedPageOptions, "token">;
 
-function told(app: Hono, { service, clock, url }: PageParts, formToken: string): void {
+/** What the page asks for. */
+function addAnswers(app: Hono, { service, clock, url }: PageParts, formToken: string): void {
   app.get("/api/standing", (context) =>
     context.json({ ...standingOf(service, clock.now()), url, formToken } satisfies ServedStanding),
   );
@@ -57,12 +58,13 @@ async function check(service: OwnService): Promise<ServedCheck> {
   return checked.map(({ provider, problem }) => ({ provider, problem }));
 }
 
-function changed(app: Hono, { service, clock }: PageParts): void {
+/** What a person changes. */
+function addChanges(app: Hono, { service, clock }: PageParts): void {
   app.post("/api/keys", async (context) => {
-    const wish = await bodyOf(context, servedPageRequests.keyWish);
+    const newKey = await bodyOf(context, servedPageRequests.newKey);
     return attempt(context, (): NewServedKey => {
-      const { name: wished, ...settings } = given(wish);
-      const name = service.keys.freeName(wished);
+      const { name: askedFor, ...settings } = given(newKey);
+      const name = service.keys.freeName(askedFor);
       return { name, value: service.keys.create({ name, ...settings }, clock.now()) };
     });
   });

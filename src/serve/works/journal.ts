@@ -170,7 +170,7 @@ export class Journal {
     return (rows as { id: string }[]).map(({ id }) => id);
   }
 
-  /** The files of a job are gone; the job itself stays in the books. */
+  /** The files of a job are gone; the job itself stays in the journal. */
   markCleaned(taskId: string): void {
     this.sql("update jobs set cleaned = 1 where task_id = ?").run(taskId);
   }

@@ -26,8 +26,8 @@ export function listKeys({ state }: Desk, accountId: string): KeyListing[] {
 }
 
 /** Makes a key under a name that no other good key of the account has. Throws AdminProblem. */
-export function createKey(desk: Desk, accountId: string, wishedName: string): NewKey {
-  const name = checkedName(wishedName);
+export function createKey(desk: Desk, accountId: string, askedFor: string): NewKey {
+  const name = checkedName(askedFor);
   const { state, clock, random } = desk;
   return state.transact(() => {
     if (listKeys(desk, accountId).some((key) => key.revokedAt === null && key.name === name)) {
@@ -62,8 +62,8 @@ export function revokeKey(desk: Desk, accountId: string, idOrName: string): KeyL
 }
 
 /** The name without spaces around it. Throws AdminProblem if no key may be called that. */
-export function checkedName(wished: string): string {
-  const name = wished.trim();
+export function checkedName(askedFor: string): string {
+  const name = askedFor.trim();
   if (name === "") throw new AdminProblem("a key needs a name, such as nightly");
   if ([...name].length > nameLettersMax) {
     throw new AdminProblem(
