@@ -1,11 +1,11 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ItemStory, StartedCommand, WaitingPage } from "../../../documents/page.js";
 import { credits, number } from "../../parts/amounts.js";
-import { Icon } from "../../parts/icon.js";
 import { onKeys } from "../../parts/keys.js";
 import { visible } from "../../parts/visible.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { FileStrip, Medium, Thumbnail } from "../parts/media.js";
+import { Turning } from "../parts/turning.js";
 import { Clamped, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
@@ -24,10 +24,10 @@ interface Mark {
 /** One picture after the other, large, with a key for each decision. `commands` are those started here, with their ends. */
 export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[] }) {
   const { data, error } = useAnswer<WaitingPage>("/api/waiting?what=approval");
-  const [decided, setDecided] = useState<ReadonlyMap<number, Mark>>(new Map());
   const [shown, setShown] = useState<number | null>(null);
   const { proposal, waiting } = useDoing();
   const items = data?.items ?? [];
+  const { decided, decide, again } = useDecisions(items, commands, setShown);
   const open = items.filter(({ id }) => !decided.has(id));
   const current = items.find(({ id }) => id === shown) ?? open[0] ?? items[0];
   const index = current === undefined ? -1 : items.indexOf(current);
@@ -35,55 +35,12 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
     const to = items[index + by];
     if (to !== undefined) setShown(to.id);
   };
-  const mark = (item: WaitingItem, decision: Decision | null, command: number | null = null) =>
-    setDecided((before) => {
-      const after = new Map(before);
-      if (decision === null) after.delete(item.id);
-      else after.set(item.id, { decision, command });
-      return after;
-    });
-  const failed = commands.filter(({ exit }) => exit !== null && exit !== 0).map(({ id }) => id);
-  // A command that has failed has decided nothing about an item that still waits, even if it failed much later.
-  useEffect(() => {
-    setDecided((before) => {
-      const after = new Map([...before].filter(([, { command }]) => !failed.some((id) => id === command)));
-      return after.size === before.size ? before : after;
-    });
-  }, [failed.join(), decided]);
-  const goOn = (item: WaitingItem) => {
-    const place = items.indexOf(item);
-    const next = [...items.slice(place + 1), ...items.slice(0, place)].find(({ id }) => !decided.has(id));
-    if (next !== undefined) setShown(next.id);
-  };
-  const decide = (decision: "approved" | "rejected") => {
-    if (current === undefined || decided.has(current.id)) return;
-    mark(current, decision);
-    goOn(current);
-    void performNow({ do: decision === "approved" ? "approve" : "reject", items: [current.name] }).then(
-      (command) => mark(current, command === null ? null : decision, command?.id),
-    );
-  };
-  const again = () => {
-    if (current === undefined || decided.has(current.id)) return;
-    propose({
-      title: `Reject ${visible(current.rowId)} and make it again`,
-      words:
-        "This version is rejected. The item is submitted and paid for once more, and the new version waits for approval again.",
-      act: { do: "reject again", items: [current.name], price: 0 },
-      price: "asked",
-      verb: "Make it again",
-      onDone: ({ id }) => {
-        mark(current, "again", id);
-        goOn(current);
-      },
-    });
-  };
   useLayoutEffect(() => {
     if (proposal !== null) return;
     return onKeys({
-      a: () => decide("approved"),
-      x: () => decide("rejected"),
-      r: again,
+      a: () => decide(current, "approved"),
+      x: () => decide(current, "rejected"),
+      r: () => again(current),
       ArrowLeft: () => move(-1),
       ArrowRight: () => move(1),
     });
@@ -99,27 +56,9 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
   const decision = decided.get(current.id)?.decision ?? null;
   return (
     <section class="desk" aria-label="Approval">
-      <div class="desk-stage">
-        <button
-          type="button"
-          class="turn"
-          aria-label="Previous"
-          disabled={index <= 0}
-          onClick={() => move(-1)}
-        >
-          <Icon name="left" />
-        </button>
+      <Turning index={index} count={items.length} onTurn={move}>
         <ApprovalFiles item={current} key={current.id} />
-        <button
-          type="button"
-          class="turn"
-          aria-label="Next"
-          disabled={index >= items.length - 1}
-          onClick={() => move(1)}
-        >
-          <Icon name="right" />
-        </button>
-      </div>
+      </Turning>
       <aside class="desk-side" aria-label="About this item">
         <p class="quiet" aria-live="polite">
           {number(index + 1)} of {number(data.total)}
@@ -138,13 +77,18 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
         {current.prompt !== null && <Clamped text={current.prompt} />}
         {decision !== null && <p class={`decision ${decision}`}>{decisionWords[decision]}</p>}
         <div class="decisions">
-          <button type="button" class="main" disabled={decision !== null} onClick={() => decide("approved")}>
+          <button
+            type="button"
+            class="main"
+            disabled={decision !== null}
+            onClick={() => decide(current, "approved")}
+          >
             Approve <kbd>A</kbd>
           </button>
-          <button type="button" disabled={decision !== null} onClick={() => decide("rejected")}>
+          <button type="button" disabled={decision !== null} onClick={() => decide(current, "rejected")}>
             Reject <kbd>X</kbd>
           </button>
-          <button type="button" disabled={decision !== null} onClick={again}>
+          <button type="button" disabled={decision !== null} onClick={() => again(current)}>
             Make it again… <kbd>R</kbd>
           </button>
         </div>
@@ -180,6 +124,59 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
       )}
     </section>
   );
+}
+
+/** What has been decided here about items that the server still lists. After each decision, `show` gets the next item that waits. */
+function useDecisions(
+  items: readonly WaitingItem[],
+  commands: readonly StartedCommand[],
+  show: (id: number) => void,
+) {
+  const [decided, setDecided] = useState<ReadonlyMap<number, Mark>>(new Map());
+  const mark = (item: WaitingItem, decision: Decision | null, command: number | null = null) =>
+    setDecided((before) => {
+      const after = new Map(before);
+      if (decision === null) after.delete(item.id);
+      else after.set(item.id, { decision, command });
+      return after;
+    });
+  const failed = commands.filter(({ exit }) => exit !== null && exit !== 0).map(({ id }) => id);
+  // A command that has failed has decided nothing about an item that still waits, even if it failed much later.
+  useEffect(() => {
+    setDecided((before) => {
+      const after = new Map([...before].filter(([, { command }]) => !failed.some((id) => id === command)));
+      return after.size === before.size ? before : after;
+    });
+  }, [failed.join(), decided]);
+  const goOn = (item: WaitingItem) => {
+    const place = items.indexOf(item);
+    const next = [...items.slice(place + 1), ...items.slice(0, place)].find(({ id }) => !decided.has(id));
+    if (next !== undefined) show(next.id);
+  };
+  const decide = (item: WaitingItem | undefined, decision: "approved" | "rejected") => {
+    if (item === undefined || decided.has(item.id)) return;
+    mark(item, decision);
+    goOn(item);
+    void performNow({ do: decision === "approved" ? "approve" : "reject", items: [item.name] }).then(
+      (command) => mark(item, command === null ? null : decision, command?.id),
+    );
+  };
+  const again = (item: WaitingItem | undefined) => {
+    if (item === undefined || decided.has(item.id)) return;
+    propose({
+      title: `Reject ${visible(item.rowId)} and make it again`,
+      words:
+        "This version is rejected. The item is submitted and paid for once more, and the new version waits for approval again.",
+      act: { do: "reject again", items: [item.name], price: 0 },
+      price: "asked",
+      verb: "Make it again",
+      onDone: ({ id }) => {
+        mark(item, "again", id);
+        goOn(item);
+      },
+    });
+  };
+  return { decided, decide, again };
 }
 
 const decisionWords: Readonly<Record<Decision, string>> = {

@@ -11,6 +11,7 @@ import { useWindowing } from "../../parts/windowing.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { Medium, Thumbnail } from "../parts/media.js";
 import { Time, useTime } from "../parts/time.js";
+import { Turning } from "../parts/turning.js";
 import { Clamped, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useChanges } from "../server/answer.js";
@@ -364,29 +365,11 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
   return (
     <Dialog title={visible(rowId)} onClose={onClose} class="large">
       <div class="large-view">
-        <div class="desk-stage">
-          <button
-            type="button"
-            class="turn"
-            aria-label="Previous"
-            disabled={index === 0}
-            onClick={() => turn(-1)}
-          >
-            <Icon name="left" />
-          </button>
+        <Turning index={index} count={files.length} onTurn={turn}>
           <div class="desk-files">
             <Medium src={src} mime={mime} name={visible(rowId)} />
           </div>
-          <button
-            type="button"
-            class="turn"
-            aria-label="Next"
-            disabled={index >= files.length - 1}
-            onClick={() => turn(1)}
-          >
-            <Icon name="right" />
-          </button>
-        </div>
+        </Turning>
         <div class="large-side">
           {prompt !== null && <Clamped text={prompt} />}
           <dl class="facts small">
