@@ -5,7 +5,7 @@ import { number } from "../../parts/amounts.js";
 import { visible } from "../../parts/visible.js";
 import { useWindowing } from "../../parts/windowing.js";
 import { Trouble } from "../parts/empty.js";
-import { useRows } from "../server/answer.js";
+import { type RowWindow, useRows } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
 
 /** A cell by its row as a spreadsheet counts, and its column. */
@@ -60,61 +60,31 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
     },
     null,
   );
-  const [editing, setEditing] = useState<{ place: CellPlace; value: string } | null>(null);
+  const { index, column, current, move } = useCurrentCell({ columns, total, rows, place, onPlace });
+  const valueAt = (row: Row, at: number): string => {
+    const name = columns[at] ?? "";
+    return edits.get(cellKey(row.number, name)) ?? row.cells[at] ?? "";
+  };
+  const value = current === undefined ? undefined : valueAt(current, column);
+  const { editing, edit, commit, cancel } = useCellEditing({
+    place: editable && column >= 0 ? place : null,
+    value,
+    onEdit,
+    move,
+    focus: () => scroller.current?.focus(),
+  });
   /** The current cell before the pointer came down: the first press chooses a cell, the next one edits it. */
   const pressedOn = useRef<CellPlace | null>(null);
-  const firstNumber = rows.row(0)?.number ?? 2;
+  const firstNumber = firstNumberOf(rows);
   const numberWidth = 28 + 8 * number(total + firstNumber).length;
-  /**
-   * A cell that was moved to, from the current one, before its row was loaded: its number is not known, because the file
-   * may have empty rows.
-   */
-  const [moved, setMoved] = useState<{ from: CellPlace | null; index: number; column: string } | null>(null);
-  const goal = moved?.from === place ? moved : null;
-  const index = goal?.index ?? (place === null ? -1 : indexOf(place.row, firstNumber, rows.row, total));
-  const column = columns.indexOf((goal ?? place)?.column ?? "");
-  const reached = rows.row(index);
-  /** The row of the current cell, once it is loaded. */
-  const current = goal === null && reached?.number === place?.row ? reached : undefined;
   const widths = useWidths(columns, rows.row, rows.total !== null);
   const template = {
     gridTemplateColumns: `${numberWidth}px ${widths.map((width) => `minmax(${width}px, ${width}fr)`).join(" ")}`,
   };
   const width = numberWidth + widths.reduce((sum, each) => sum + each, 0);
 
-  useEffect(() => {
-    if (goal !== null && reached !== undefined) onPlace({ row: reached.number, column: goal.column });
-  });
   useInView(scroller, { place, index, column, widths, numberWidth });
 
-  const valueAt = (row: Row, at: number): string => {
-    const name = columns[at] ?? "";
-    return edits.get(cellKey(row.number, name)) ?? row.cells[at] ?? "";
-  };
-  const move = (rowBy: number, columnBy: number) => {
-    const to = Math.min(total - 1, Math.max(0, (index < 0 ? 0 : index) + rowBy));
-    const at = Math.min(columns.length - 1, Math.max(0, (column < 0 ? 0 : column) + columnBy));
-    const row = rows.row(to);
-    if (row === undefined) setMoved({ from: place, index: to, column: columns[at] ?? "" });
-    else onPlace({ row: row.number, column: columns[at] ?? "" });
-  };
-  const edit = (typed: string | null) => {
-    if (!editable || place === null || current === undefined || column < 0) return;
-    // What is typed before the cell is in view, and its editor has the focus, is not lost.
-    setEditing((begun) => ({
-      place,
-      value: typed === null ? valueAt(current, column) : `${begun?.value ?? ""}${typed}`,
-    }));
-  };
-  const commit = (value: string, rowBy: number, columnBy: number, isElsewhere: boolean) => {
-    if (editing === null) return;
-    if (current === undefined || valueAt(current, column) !== value)
-      onEdit(editing.place.row, editing.place.column, value);
-    setEditing(null);
-    if (rowBy !== 0 || columnBy !== 0) move(rowBy, columnBy);
-    // The focus of another field stays there: what is typed for it must not go into this cell.
-    if (!isElsewhere) scroller.current?.focus();
-  };
   const pressed = (event: KeyboardEvent) => {
     const far = event.ctrlKey || event.metaKey;
     const isText = event.key.length === 1 && !far && !event.altKey;
@@ -128,8 +98,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
       event.preventDefault();
       edit(null);
     } else if (event.key === "Delete" || event.key === "Backspace") {
-      if (editable && place !== null && current !== undefined && valueAt(current, column) !== "")
-        onEdit(place.row, place.column, "");
+      if (editable && place !== null && value) onEdit(place.row, place.column, "");
     } else if (isText) {
       event.preventDefault();
       edit(event.key);
@@ -191,15 +160,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
                         }}
                       >
                         {isMeant && editing !== null ? (
-                          <CellEditor
-                            name={name}
-                            value={editing.value}
-                            onCommit={commit}
-                            onCancel={() => {
-                              setEditing(null);
-                              scroller.current?.focus();
-                            }}
-                          />
+                          <CellEditor name={name} value={editing.value} onCommit={commit} onCancel={cancel} />
                         ) : (
                           visible(
                             valueAt(row, columnAt)
@@ -217,6 +178,74 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
       </div>
     </>
   );
+}
+
+interface CellMoves {
+  columns: readonly string[];
+  total: number;
+  rows: Pick<RowWindow<Row>, "row">;
+  place: CellPlace | null;
+  onPlace: (place: CellPlace) => void;
+}
+
+/** Where the current cell is among rows and columns, from 0, its row once that is loaded, and how it moves to another. */
+function useCurrentCell({ columns, total, rows, place, onPlace }: CellMoves) {
+  /**
+   * A cell that was moved to, from the current one, before its row was loaded: its number is not known, because the file
+   * may have empty rows.
+   */
+  const [moved, setMoved] = useState<{ from: CellPlace | null; index: number; column: string } | null>(null);
+  const goal = moved?.from === place ? moved : null;
+  const found = place === null ? -1 : indexOf(place.row, firstNumberOf(rows), rows.row, total);
+  const index = goal?.index ?? found;
+  const column = columns.indexOf((goal ?? place)?.column ?? "");
+  const reached = rows.row(index);
+  const current = goal === null && reached?.number === place?.row ? reached : undefined;
+  useEffect(() => {
+    if (goal !== null && reached !== undefined) onPlace({ row: reached.number, column: goal.column });
+  });
+  const move = (rowBy: number, columnBy: number) => {
+    const to = Math.min(total - 1, Math.max(0, (index < 0 ? 0 : index) + rowBy));
+    const at = Math.min(columns.length - 1, Math.max(0, (column < 0 ? 0 : column) + columnBy));
+    const row = rows.row(to);
+    if (row === undefined) setMoved({ from: place, index: to, column: columns[at] ?? "" });
+    else onPlace({ row: row.number, column: columns[at] ?? "" });
+  };
+  return { index, column, current, move };
+}
+
+interface CellEdits {
+  /** The current cell; null if there is none, or it cannot be edited. */
+  place: CellPlace | null;
+  /** Of the current cell; undefined until its row is loaded. */
+  value: string | undefined;
+  onEdit: (row: number, column: string, value: string) => void;
+  move: (rowBy: number, columnBy: number) => void;
+  /** Gives the focus back to the grid. */
+  focus: () => void;
+}
+
+/** The cell that is being edited, from the first key to its new value. */
+function useCellEditing({ place, value: before, onEdit, move, focus }: CellEdits) {
+  const [editing, setEditing] = useState<{ place: CellPlace; value: string } | null>(null);
+  const edit = (typed: string | null) => {
+    if (place === null || before === undefined) return;
+    // What is typed before the cell is in view, and its editor has the focus, is not lost.
+    setEditing((begun) => ({ place, value: typed === null ? before : `${begun?.value ?? ""}${typed}` }));
+  };
+  const commit = (value: string, rowBy: number, columnBy: number, isElsewhere: boolean) => {
+    if (editing === null) return;
+    if (before !== value) onEdit(editing.place.row, editing.place.column, value);
+    setEditing(null);
+    if (rowBy !== 0 || columnBy !== 0) move(rowBy, columnBy);
+    // The focus of another field stays there: what is typed for it must not go into this cell.
+    if (!isElsewhere) focus();
+  };
+  const cancel = () => {
+    setEditing(null);
+    focus();
+  };
+  return { editing, edit, commit, cancel };
 }
 
 type Style = Readonly<Record<string, string>>;
@@ -386,6 +415,11 @@ function CellEditor({ name, value: given, onCommit, onCancel }: EditorProps) {
   ) : (
     <input {...shared} list={name === "model" ? "models" : undefined} />
   );
+}
+
+/** The number of the first row, as a spreadsheet counts: below the header, until it is loaded. */
+function firstNumberOf(rows: Pick<RowWindow<Row>, "row">): number {
+  return rows.row(0)?.number ?? 2;
 }
 
 /** The place of a row, by its number: rows follow each other, unless the file has empty rows. */
