@@ -7,11 +7,15 @@ import { age, anyText, day, FlagError, oneOf, parameter, pathName, percentage } 
 
 /** Flags of the commands around the archive. */
 
+/** The formats of an export, which are also the extensions of its file. */
+export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
+export type SheetFormat = (typeof sheetFormats)[number];
+
 export const exportFlags = {
   format: option(
     "<format>",
     "csv, xlsx, json or jsonl (default: from the file name, else csv)",
-    oneOf("csv", "xlsx", "json", "jsonl"),
+    oneOf(...sheetFormats),
   ),
   to: option("<file>", "write to this file (default: stdout)", pathName, { isPath: true }),
   failed: toggle("only the failed rows, with the reason, as a manifest that can be run (csv or xlsx)", {

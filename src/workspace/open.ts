@@ -1,6 +1,7 @@
 import { accessSync, constants, lstatSync } from "node:fs";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
+import type { LockedChoice, StopOrWait } from "../core/next/options.js";
 import type { Log } from "../core/ports/send.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { Reason } from "../core/reason.js";
@@ -30,10 +31,10 @@ export interface WorkspaceSessionOptions {
   clock: Clock;
   log: Log;
   signal: AbortSignal;
-  onDailyLimit: "stop" | "wait";
+  onDailyLimit: StopOrWait;
   onWait(reason: Reason): void;
   /** What to do if another run has the lock. */
-  ifLocked: "fail" | "wait" | "skip";
+  ifLocked: LockedChoice;
   /** Called repeatedly while waiting for the lock. */
   onLocked(message: string): void;
 }

@@ -8,11 +8,11 @@ import type { Machine } from "../../machine.js";
 import { manifestFolder } from "../../manifest/folder.js";
 import { foldedName, paramColumn, paramKey } from "../../manifest/shape/columns.js";
 import type { SheetForm } from "../../manifest/shape/source.js";
-import type { ExportFlags } from "../../options/archive.js";
+import { type ExportFlags, type SheetFormat, sheetFormats } from "../../options/archive.js";
 import { nameOf } from "../../options/definition.js";
 import { selectionOf } from "../../options/manifest.js";
 import { galleryPage } from "../../report/gallery/document.js";
-import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
+import { encodeSheet, SheetTooLarge } from "../../report/sheet-formats.js";
 import { count } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
 import { terminalText } from "../../text/terminal.js";
@@ -101,7 +101,7 @@ function formatOf({ format, json, to }: ExportFlags): SheetFormat {
   const extension = extname(to ?? "")
     .slice(1)
     .toLowerCase();
-  const known = (["csv", "xlsx", "json", "jsonl"] as const).find((name) => name === extension);
+  const known = sheetFormats.find((name) => name === extension);
   if (json && known !== undefined && known !== "json")
     throw new EarlyExit(
       "usage",

@@ -1,6 +1,7 @@
 import type { ExitName } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { VerifyFlags } from "../../options/archive.js";
+import { unreachableMsDefault } from "../../options/shared.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";
 import { shellWord } from "../../text/shell.js";
@@ -15,7 +16,7 @@ import type { Call } from "./call.js";
 export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<ExitName> {
   const { clock, random } = machine;
   const workspace = workspaceOf(flags, machine);
-  const settings = { ...flags, unreachableWait: 300_000, ifLocked: "fail" as const };
+  const settings = { ...flags, unreachableWait: unreachableMsDefault, ifLocked: "fail" as const };
   const prepared = await jobOptions(settings, machine, workspace);
   const { display, options } = prepared;
   const check = (depth: Depth) =>
