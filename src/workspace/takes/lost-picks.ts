@@ -2,6 +2,7 @@ import { prunedNote } from "../../archive/index-file.js";
 import { variantKey } from "../../core/identity.js";
 import type { Item, Run } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
+import type { lostPickReasons } from "../../documents/archive.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { someOf } from "../../text/reasons.js";
 
@@ -9,7 +10,7 @@ import { someOf } from "../../text/reasons.js";
  * What has become of a picked item: its row asks for something else now (`replaced`), the row itself is `gone`, or its files
  * were `pruned`.
  */
-export type LostPick = "replaced" | "gone" | "pruned";
+export type LostPick = (typeof lostPickReasons)[number];
 
 type PickStore = Pick<Store, "picks" | "item" | "find" | "outputs">;
 
