@@ -7,6 +7,7 @@ import type { OwnLimits } from "../core/quota/quota.js";
 import type { Reason } from "../core/reason.js";
 import { madeWritable, makeFolder, wayOut } from "../store/open.js";
 import type { Store } from "../store/workspace/workspace.js";
+import { sandboxFlag } from "../text/shell.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { resumeCommand } from "./find-run.js";
 import { isRehearsal, refuseForgotten, refuseMoved, refuseOutdated, rememberDatabase } from "./history.js";
@@ -109,7 +110,7 @@ export async function lockWorkspace({
     if (ifLocked === "fail") {
       throw new EarlyExit(
         "locked",
-        `${held}. Nothing was sent. Wait for it to end; \`bulkgen status${isRehearsal(workspace) ? " --sandbox" : ""}\` shows its progress.`,
+        `${held}. Nothing was sent. Wait for it to end; \`bulkgen status${sandboxFlag({ sandbox: isRehearsal(workspace) })}\` shows its progress.`,
       );
     }
     onLocked(`${held}; waiting for it to end`);

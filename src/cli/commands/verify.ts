@@ -4,7 +4,7 @@ import type { VerifyFlags } from "../../options/archive.js";
 import { unreachableMsDefault } from "../../options/shared.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";
-import { shellWord } from "../../text/shell.js";
+import { sandboxFlag, shellWord } from "../../text/shell.js";
 import { repair } from "../../upkeep/archive/repair.js";
 import { type Depth, type FolderReport, removeStrays, verifyWorkspace } from "../../upkeep/archive/verify.js";
 import { lockOwnerOf } from "../../workspace/lock.js";
@@ -97,7 +97,7 @@ function show(
   machine: Machine,
 ): ExitName {
   const workspace = flags.workspace === undefined ? "" : ` --workspace ${shellWord(flags.workspace)}`;
-  const there = `${workspace}${flags.sandbox ? " --sandbox" : ""}`;
+  const there = `${workspace}${sandboxFlag(flags)}`;
   const verifies = `bulkgen verify${there}`;
   // A damaged file may have the right size: a check of sizes would find nothing to repair, nor may another sample.
   const depth = flags.readData || flags.subset !== undefined ? " --read-data" : "";

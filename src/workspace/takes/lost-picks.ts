@@ -5,6 +5,7 @@ import { rowIdOf } from "../../core/variant.js";
 import type { lostPickReasons } from "../../documents/archive.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { someOf } from "../../text/reasons.js";
+import { sandboxFlag } from "../../text/shell.js";
 
 /**
  * What has become of a picked item: its row asks for something else now (`replaced`), the row itself is `gone`, or its files
@@ -70,7 +71,7 @@ export async function lostPicksText(
     ...(pruned.length === 0 || reading === null
       ? []
       : [
-          `${someOf(pruned)}: picked, but ${pruned.length === 1 ? "its file was" : "their files were"} pruned; \`bulkgen redo ITEM${reading.options.sandbox ? " --sandbox" : ""}\` makes a new one`,
+          `${someOf(pruned)}: picked, but ${pruned.length === 1 ? "its file was" : "their files were"} pruned; \`bulkgen redo ITEM${sandboxFlag(reading.options)}\` makes a new one`,
         ]),
   ];
   return pieces.length === 0 ? null : pieces.join(". ");
