@@ -52,8 +52,12 @@ export function unfinishedRun(which: number | undefined, workspace: Workspace): 
     if (hasCommandsLeft(newest)) return newest;
     const held = await waitingIn(store, items, "held");
     if (held.length > 0) throw stillHeld(newest, held);
-    throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
+    throw nothingToResume();
   };
+}
+
+export function nothingToResume(): EarlyExit {
+  return new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
 }
 
 /** Only decisions of a person are left. */
