@@ -26,8 +26,20 @@ const model = z.strictObject({
 });
 export type PageModel = z.output<typeof model>;
 
-const stage = z.enum(["queued", "submitting", "accepted", "made", "unknown", "decided"]);
-export type PageStage = z.output<typeof stage>;
+/**
+ * How far a job of the service is:
+ *
+ * - `queued`: taken, and certainly not with the provider
+ * - `submitting`: being sent; whoever finds it after a restart does not know whether it arrived
+ * - `accepted`: the provider has it
+ * - `made`: the provider has done it, and its files are being fetched
+ * - `unknown`: it was sent, and nobody knows what became of it; only the provider's word or a person's ends this
+ * - `decided`: its task is completed or failed
+ */
+export const jobStages = ["queued", "submitting", "accepted", "made", "unknown", "decided"] as const;
+export type JobStage = (typeof jobStages)[number];
+
+const stage = z.enum(jobStages);
 
 const pageJob = z.strictObject({
   id: z.string().describe("that of its task"),

@@ -212,6 +212,9 @@ function mistakeIn(
     if (flag.required && !line[attribute]) return `--${name} ${flag.value ?? ""} is missing.`;
     const other = line[attribute] && flag.conflicts?.find((each) => line[each]);
     if (other) return `--${name} cannot be used with --${nameOf(other)}.`;
+    const { needs } = flag;
+    if (line[attribute] && needs && !line[needs])
+      return `--${name} is for --${nameOf(needs)}. Add --${nameOf(needs)}${flags[needs]?.value ? ` ${flags[needs].value}` : ""}.`;
   }
   return null;
 }

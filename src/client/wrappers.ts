@@ -4,6 +4,7 @@ import { keyRemover } from "../api/key.js";
 import { parseJson } from "../api/values.js";
 import type { Clock } from "../clock.js";
 import { retryAfterMs, retryAfterMsMax, statedRetryAfterMs } from "../core/again.js";
+import type { StopOrWait } from "../core/next/options.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
@@ -70,7 +71,7 @@ export interface PacingOptions {
   clock: Clock;
   log?: Pick<Log, "warn">;
   /** What to do when the day's requests are used up. */
-  onDailyLimit: "stop" | "wait";
+  onDailyLimit: StopOrWait;
   /** Called when a refusal has shown that requests must be spaced more widely. */
   onSlowed?(pacing: Pacing): void;
   /** Called when a request has to wait for a slot. */

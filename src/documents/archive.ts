@@ -131,6 +131,9 @@ export const pick = z.array(
   }),
 );
 
+/** What has become of a picked item: its row asks for something else now, the row is gone, or its files were pruned. */
+export const lostPickReasons = ["replaced", "gone", "pruned"] as const;
+
 export const picks = z.array(
   z.strictObject({
     rowId,
@@ -140,7 +143,7 @@ export const picks = z.array(
     prompt: z.string().nullable(),
     files: z.array(z.string()).describe("absolute, or addresses in a bucket; none while its files are lost"),
     lost: z
-      .enum(["replaced", "gone", "pruned"])
+      .enum(lostPickReasons)
       .nullable()
       .describe(
         "its row has a new version of it or is gone, or its files were pruned: an export of the picked ones lacks it",

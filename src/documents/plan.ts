@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mediaFields } from "../api/inputs.js";
 import { itemStates } from "../core/item.js";
+import { bindings } from "../core/pace/forecast.js";
 import {
   bytes,
   count,
@@ -22,7 +23,7 @@ export const forecast = z
     requests: count("API requests that it will take"),
     ms: milliseconds("how long it will take"),
     binds: z
-      .enum(["minute", "day", "credits", "generation", "provider"])
+      .enum(bindings)
       .describe(
         "what limits the speed: the requests of a minute or a day, the credits, the generations, or how many of them are done at once",
       ),

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { failureKinds } from "../core/failure.js";
+import { runStates } from "../core/ports/store.js";
 import { reasonKinds } from "../core/reason.js";
+import { scheduledRunStates } from "../core/scheduled-run.js";
 import { stopTable } from "../core/stop.js";
 import { forecast } from "./plan.js";
 import {
@@ -171,7 +173,7 @@ const record = {
   job,
   manifest: text("the manifest; absolute, or `stdin`"),
   edition: text("empty for the first edition"),
-  state: z.enum(["running", "paused", "interrupted", "finished", "cancelled"]),
+  state: z.enum(runStates),
   alive: z.boolean().describe("a process is working on it now"),
   beganBy: z
     .strictObject({
@@ -285,7 +287,7 @@ export const runs = z.strictObject({
 const notBegun = z.strictObject({
   schedule: text("the schedule's name"),
   dueAt: time("when it was due"),
-  state: z.enum(["running", "waiting", "ended", "skipped", "missed"]),
+  state: z.enum(scheduledRunStates),
   exit: exit.nullable().describe("the exit code of its process; null if it had none"),
   exitName: exitName.nullable(),
   note: text("why, for people").nullable(),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { notificationEvents } from "../core/notification.js";
+import { missedChoices, scheduledRunStates } from "../core/scheduled-run.js";
 import { setting } from "./service.js";
 import { count, credits, exit, exitName, flag, runNumber, sandbox, text, time } from "./values.js";
 
@@ -13,7 +14,7 @@ const results = {
 
 const scheduledRun = z.strictObject({
   dueAt: time("when it was due; when it was started, if by hand"),
-  state: z.enum(["running", "waiting", "ended", "skipped", "missed"]),
+  state: z.enum(scheduledRunStates),
   startedAt: time("when its process was started").nullable(),
   endedAt: time("when it ended").nullable(),
   resumeAt: time("when it continues without a person").nullable(),
@@ -29,7 +30,7 @@ export const schedule = z.strictObject({
   manifest: text("relative to the workspace, or absolute"),
   cron: text("minute hour day month weekday"),
   zone: text("the time zone of `cron`"),
-  missed: z.enum(["once", "skip"]).describe("what happens to runs that were due while the daemon was off"),
+  missed: z.enum(missedChoices).describe("what happens to runs that were due while the daemon was off"),
   pausedAt: time("since when none of its runs is started; null while they are").nullable(),
   nextAt: time("when its next run is started; null: never, or not while it is paused").nullable(),
   edition: text("the edition that this run makes; null: new rows only").nullable(),

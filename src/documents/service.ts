@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { plans, subscriptionStatuses } from "../api/plans.js";
 import { meReceived, modelList } from "../api/records.js";
+import { jobStages } from "../api/served-page.js";
 import { count, credits, exit, exitName, flag, text, time, workspace } from "./values.js";
 
 const quotaWindow = z.strictObject({
@@ -28,6 +29,10 @@ export const setting = z.strictObject({
   from: text("a flag, a variable, a place in a file, or `default`"),
 });
 
+/** What a check of `bulkgen doctor` found. */
+export const checkStates = ["ok", "warning", "problem", "not checked"] as const;
+export type CheckState = (typeof checkStates)[number];
+
 export const doctor = z.strictObject({
   ok: flag("nothing that was checked can stop a run"),
   exit,
@@ -35,7 +40,7 @@ export const doctor = z.strictObject({
   checks: z.array(
     z.strictObject({
       name: text("what is checked"),
-      state: z.enum(["ok", "warning", "problem", "not checked"]),
+      state: z.enum(checkStates),
       expected: z.string(),
       got: z.string(),
       todo: text("what to do about it; null if nothing").nullable(),
@@ -83,9 +88,7 @@ export const servedJob = z.strictObject({
   task_id: z.string(),
   model: z.string(),
   provider: z.string(),
-  stage: z
-    .enum(["queued", "submitting", "accepted", "made", "unknown", "decided"])
-    .describe("how far it is; unknown: nobody knows whether the provider has it"),
+  stage: z.enum(jobStages).describe("how far it is; unknown: nobody knows whether the provider has it"),
   ref: text("the provider's name for it").nullable(),
   note: text("what a person should know").nullable(),
   queued_at: time("when it was taken"),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { exitCodes } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
+import { approvals } from "../core/ports/store.js";
 
 /** The values that documents have in common, each with its unit in the description. */
 
@@ -64,6 +65,6 @@ export const params = z.record(z.string(), z.string()).describe("its params, as 
 
 export const outputNumber = z.int().positive().describe("number of the output within its task, from 1");
 export const approval = z
-  .enum(["waiting", "approved", "rejected"])
+  .enum(approvals)
   .nullable()
   .describe("what a person has decided about its files; null if nobody has to");

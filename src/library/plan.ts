@@ -38,7 +38,7 @@ export interface PlanSettings extends SheetSettings, Whereabouts {
   /** The most that one model may cost, in credits, by model; the others continue. */
   maxCreditsPerModel?: Readonly<Record<string, number>>;
   /** What to do when the balance does not cover the plan; `refuse` by default. */
-  onInsufficient?: RunOptions["onInsufficient"];
+  onInsufficient?: "refuse" | "fit" | "stop" | "wait";
   /** Limits of your own, below those of the account's plan: requests per minute and day, and a share in per cent. */
   limits?: OwnLimits;
   signal?: AbortSignal;
@@ -62,7 +62,7 @@ export interface RunDetails {
   /** Paid requests in flight at once; by the account's plan by default. */
   lanes?: number;
   /** What to do when the day's requests are used up; `stop` by default. */
-  onDailyLimit?: RunOptions["onDailyLimit"];
+  onDailyLimit?: "stop" | "wait";
   /** What to do when another run is using the workspace; `fail` by default. */
   ifLocked?: "fail" | "wait" | "skip";
   /** Stop when the service cannot be reached for this long (ms); 5 minutes by default. */

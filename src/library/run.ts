@@ -5,6 +5,7 @@ import type { RunEvent } from "../documents/run.js";
 import { openEvents } from "../job/run/events.js";
 import { runJob } from "../job/run/run-job.js";
 import type { Host } from "../machine.js";
+import { unreachableMsDefault } from "../options/shared.js";
 import { summaryOf } from "../report/summary.js";
 import { placeWorkspace } from "../workspace/state-folder/state-folder.js";
 import { findWorkspace } from "../workspace/workspace.js";
@@ -20,8 +21,6 @@ import { sheetOptionsOf } from "./sheet.js";
 export type RunRequirements = PlanSettings &
   RunDetails &
   ({ maxCredits: number } | Required<Pick<RunDetails, "agree">>);
-
-const unreachableMsDefault = 300_000;
 
 /**
  * Rejects with EarlyExit if the run cannot start, and with RangeError for a setting that has no meaning. A run that has

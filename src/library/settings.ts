@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { plans } from "../api/plans.js";
 import { itemStates } from "../core/item.js";
+import { insufficientChoices, lockedChoices, stopOrWait } from "../core/next/options.js";
 import { nearest } from "../text/nearest.js";
 
 /**
@@ -13,7 +14,7 @@ const count = z.int().min(1);
 const text = z.string().optional();
 const signal = z.custom((given) => given instanceof AbortSignal, "expected an AbortSignal").optional();
 const log = z.custom(isLog, "expected an object with the functions debug, info, warn and error").optional();
-const onDailyLimit = z.enum(["stop", "wait"]).optional();
+const onDailyLimit = z.enum(stopOrWait).optional();
 const flag = z.boolean().optional();
 const texts = z.record(z.string(), z.string()).optional();
 /** Checked where the connection is made. */
@@ -42,7 +43,7 @@ const ofManifests = z.strictObject({
   maxCredits: amount.optional(),
   keepCredits: amount.optional(),
   maxCreditsPerModel: z.record(z.string(), amount).optional(),
-  onInsufficient: z.enum(["refuse", "fit", "stop", "wait"]).optional(),
+  onInsufficient: z.enum(insufficientChoices).optional(),
   limits: z
     .strictObject({
       rpm: count.optional(),
@@ -58,7 +59,7 @@ const ofManifests = z.strictObject({
   retries: z.int().min(0).optional(),
   lanes: count.optional(),
   onDailyLimit,
-  ifLocked: z.enum(["fail", "wait", "skip"]).optional(),
+  ifLocked: z.enum(lockedChoices).optional(),
   unreachableMs: z.number().min(0).optional(),
 });
 

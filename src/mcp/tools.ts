@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type FlagChoices, sheetFlags, text, word } from "../launch.js";
 import { manifestExtensions } from "../manifest/formats/extensions.js";
+import { runFlags } from "../options/run.js";
 
 /**
  * What an agent may do. Each tool is a bulkgen command, so that there is one way to do it. A call that spends says how
@@ -38,7 +39,7 @@ const sheet = {
   manifest: word.describe(
     `path of a sheet or job file in the workspace (${manifestExtensions.join(", ")}, or .txt with a prompt a line), or a folder or pattern of files as rows, such as photos/**/*.jpg`,
   ),
-  model: text.optional().describe("model of rows that name none"),
+  model: text.optional().describe(runFlags.model.describe),
   prompt: text
     .optional()
     .describe("prompt or template of rows without one, such as 'a {{product}} on a table'"),
@@ -47,9 +48,9 @@ const sheet = {
     .optional()
     .describe("params of rows that do not set them"),
   first: z.int().positive().optional().describe("only this many rows, from the first"),
-  skip_invalid: z.boolean().optional().describe("leave out invalid rows instead of refusing the sheet"),
-  skip_headings: z.boolean().optional().describe("leave out rows that look like headings or totals"),
-  edition: text.optional().describe("make everything again under this name, once"),
+  skip_invalid: z.boolean().optional().describe(runFlags.skipInvalid.describe),
+  skip_headings: z.boolean().optional().describe(runFlags.skipHeadings.describe),
+  edition: text.optional().describe(runFlags.edition.describe),
 };
 
 function sheetWords(given: Readonly<Record<string, unknown>>): string[] {
@@ -117,7 +118,7 @@ export const tools: readonly Tool[] = [
     input: z.strictObject({
       ...sheet,
       max_credits: cap("the run"),
-      canary: z.boolean().optional().describe("make one item of each model and params first, then the rest"),
+      canary: z.boolean().optional().describe(runFlags.canary.describe),
     }),
     takesLong: true,
     words: (given) => [

@@ -7,11 +7,15 @@ import { age, anyText, day, FlagError, oneOf, parameter, pathName, percentage } 
 
 /** Flags of the commands around the archive. */
 
+/** The formats of an export, which are also the extensions of its file. */
+export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
+export type SheetFormat = (typeof sheetFormats)[number];
+
 export const exportFlags = {
   format: option(
     "<format>",
     "csv, xlsx, json or jsonl (default: from the file name, else csv)",
-    oneOf("csv", "xlsx", "json", "jsonl"),
+    oneOf(...sheetFormats),
   ),
   to: option("<file>", "write to this file (default: stdout)", pathName, { isPath: true }),
   failed: toggle("only the failed rows, with the reason, as a manifest that can be run (csv or xlsx)", {
@@ -34,11 +38,12 @@ export const exportFlags = {
     inFiles: "never",
   }),
   zip: option("<file>", "pack the archived files, their index and the sheet", pathName, { isPath: true }),
-  filesOnly: toggle("with --zip: only the files, without index and sheet"),
+  filesOnly: toggle("with --zip: only the files, without index and sheet", { needs: "zip" }),
   sidecars: option("<txt>", "with --zip: a text file with its prompt beside each file", oneOf("txt"), {
+    needs: "zip",
     inFiles: "never",
   }),
-  withGallery: toggle("with --zip: a page that shows the files", { inFiles: "never" }),
+  withGallery: toggle("with --zip: a page that shows the files", { needs: "zip", inFiles: "never" }),
   force: toggle("replace an existing file"),
   ...workspaceFlags,
   ...selectionFlags,

@@ -25,6 +25,8 @@ export interface FlagDefinition<Value = unknown> {
   required?: true;
   /** Attributes of flags that cannot be used with it. */
   conflicts?: readonly string[];
+  /** The attribute of the flag without which it means nothing. For flags of the command line alone. */
+  needs?: string;
   /** `never`: belongs to one call. `own files`: only in the user's own file, because a folder may be somebody else's. */
   inFiles?: "never" | "own files";
   /**

@@ -5,7 +5,14 @@ import type { SheetOptions } from "../job/run/prepare.js";
 import type { Machine } from "../machine.js";
 import type { ReadOptions } from "../manifest/read.js";
 import type { Defaults } from "../manifest/shape/manifest.js";
-import { allRows, type Filter, type Selection } from "../plan/plan.js";
+import {
+  allRows,
+  duplicatesChoices,
+  type Filter,
+  missingChoices,
+  type Selection,
+  submitOrders,
+} from "../plan/plan.js";
 import type { Flag } from "../store/schedules.js";
 import { localDay } from "../text/times.js";
 import { type FlagsOf, grouped, nameOf, option, toggle } from "./definition.js";
@@ -93,20 +100,20 @@ export const manifestFlags = {
       inFiles: "never",
       conflicts: ["edition"],
     }),
-    duplicates: option("<what>", "identical rows: keep, merge or error", oneOf("keep", "merge", "error"), {
+    duplicates: option("<what>", "identical rows: keep, merge or error", oneOf(...duplicatesChoices), {
       default: "keep",
       fromFolder: "free",
     }),
     order: option(
       "<what>",
       "submit first: by priority (then in sheet order), in sheet order, or the cheapest",
-      oneOf("priority", "sheet", "cheapest"),
+      oneOf(...submitOrders),
       { default: "priority", fromFolder: "free" },
     ),
     missing: option(
       "<what>",
       "archived files that are gone: report, fetch (no credits) or pay",
-      oneOf("report", "fetch", "pay"),
+      oneOf(...missingChoices),
       { default: "report", fromFolder: "free" },
     ),
   }),

@@ -1,3 +1,4 @@
+import { lockedChoices } from "../core/next/options.js";
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { selectionFlags } from "./manifest.js";
 import { maxPriceFlag, yesFlag } from "./run.js";
@@ -13,7 +14,7 @@ const itemOrderFlags = {
   ifLocked: option(
     "<what>",
     "when a run is in progress: hand it the order, or fail, wait or skip",
-    oneOf("order", "fail", "wait", "skip"),
+    oneOf("order", ...lockedChoices),
     // The setting `if-locked` is about runs, and has no "order".
     { default: "order", group: "While it runs:", inFiles: "never" },
   ),

@@ -1,6 +1,7 @@
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, credits, noCredits, showCredits } from "../core/money.js";
-import { defaultRunOptions, type RunOptions } from "../core/next/options.js";
+import { defaultRunOptions, insufficientChoices, type RunOptions, stopOrWait } from "../core/next/options.js";
+import { pollProfiles } from "../core/pace/pressure.js";
 import type { AfterSettings } from "../job/after/settings.js";
 import { asChanges, changeable, changeablesOf, type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { kept, keptCredits, keptTime, keptValues } from "./kept.js";
@@ -29,7 +30,7 @@ const settleFlags = grouped("Lost answers:", {
     option(
       "<what>",
       "if answers were lost: stop at the end of the run, or wait until it is known whether they were charged",
-      oneOf("stop", "wait"),
+      oneOf(...stopOrWait),
       { default: defaultRunOptions.settle, fromFolder: "free", kept: kept("settle") },
     ),
   ),
@@ -216,7 +217,7 @@ export const runFlags = {
       option(
         "<what>",
         "when the balance does not cover the plan: refuse, fit, stop or wait",
-        oneOf("refuse", "fit", "stop", "wait"),
+        oneOf(...insufficientChoices),
         { default: defaultRunOptions.onInsufficient, fromFolder: "free", kept: kept("onInsufficient") },
       ),
     ),
@@ -226,7 +227,7 @@ export const runFlags = {
       option(
         "<what>",
         "when the day's requests are used up, or the service asks for a long pause: stop or wait",
-        oneOf("stop", "wait"),
+        oneOf(...stopOrWait),
         { default: defaultRunOptions.onDailyLimit, fromFolder: "free", kept: kept("onDailyLimit") },
       ),
     ),
@@ -295,7 +296,7 @@ export const runFlags = {
     poll: option(
       "<how>",
       "poll for results early or late: eager, balanced or frugal (default: by the requests that are left)",
-      oneOf("eager", "balanced", "frugal"),
+      oneOf(...pollProfiles),
       { fromFolder: "free", kept: kept("poll") },
     ),
   }),

@@ -1,3 +1,4 @@
+import { missedChoices } from "../core/scheduled-run.js";
 import { asChanges, type FlagsOf, option, toggle } from "./definition.js";
 import { type RunFlags, runFlags } from "./run.js";
 import { logFlags, workspaceFlags } from "./shared.js";
@@ -30,7 +31,7 @@ export const scheduleAddFlags = {
   missed: option(
     "<what>",
     "runs that were due while the daemon was off: once (catch up once, with the latest) or skip",
-    oneOf("once", "skip"),
+    oneOf(...missedChoices),
     { default: "once", inFiles: "never" },
   ),
   ...runFlags,

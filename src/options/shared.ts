@@ -1,3 +1,4 @@
+import { lockedChoices } from "../core/next/options.js";
 import type { PublishPlace, PublishSettings } from "../publish/publisher.js";
 import { type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { kept, keptCredits, timeText } from "./kept.js";
@@ -87,11 +88,14 @@ export type SharedFlags = FlagsOf<typeof serviceFlags> & {
   ofFiles?: readonly string[];
 };
 
+/** How long the service may be unreachable before a run ends, in ms. */
+export const unreachableMsDefault = 300_000;
+
 const lockText = "when another run has the workspace: fail, wait or skip";
 
 const whileItRuns = grouped("While it runs:", {
   unreachableWait: option("<time>", "stop when the service cannot be reached for this long", duration, {
-    default: 300_000,
+    default: unreachableMsDefault,
     defaultText: "5m",
     fromFolder: "free",
   }),
@@ -99,7 +103,7 @@ const whileItRuns = grouped("While it runs:", {
     "download in this process too (default); --no-work leaves downloads to bulkgen worker (needs --database-url)",
     { negatable: true, fromFolder: "free" },
   ),
-  ifLocked: option("<what>", lockText, oneOf("fail", "wait", "skip"), {
+  ifLocked: option("<what>", lockText, oneOf(...lockedChoices), {
     default: "fail",
     fromFolder: "free",
   }),

@@ -75,9 +75,11 @@ export interface PlanInput {
 }
 
 /** Which items are submitted first: by the column priority and then the sheet, as in the sheet, or the cheapest. */
-export type SubmitOrder = "priority" | "sheet" | "cheapest";
+export const submitOrders = ["priority", "sheet", "cheapest"] as const;
+export type SubmitOrder = (typeof submitOrders)[number];
 
-export type OnMissing = "report" | "fetch" | "pay";
+export const missingChoices = ["report", "fetch", "pay"] as const;
+export type OnMissing = (typeof missingChoices)[number];
 
 /** An item of the job as the store keeps it; any `Item` will do. */
 export type Existing = Pick<
@@ -303,7 +305,8 @@ export function wrongParts(problems: Iterable<Problem>): { rows: number; combina
 }
 
 /** What to do about identical rows: make each, make one, or refuse. */
-export type Duplicates = "keep" | "merge" | "error";
+export const duplicatesChoices = ["keep", "merge", "error"] as const;
+export type Duplicates = (typeof duplicatesChoices)[number];
 
 /** A run's caps, and what already counts against them. */
 export interface SpendingCaps {

@@ -4,7 +4,7 @@ import type { Run } from "../core/ports/store.js";
 import type { StopKind } from "../core/stop.js";
 import { count } from "../text/amounts.js";
 import { someOf } from "../text/reasons.js";
-import { shellWord } from "../text/shell.js";
+import { sandboxFlag, shellWord } from "../text/shell.js";
 import { localMinute, localTime } from "../text/times.js";
 import { withLineEnds } from "../trust/trust.js";
 import { afterText, heldAdvice } from "../workspace/evidence.js";
@@ -88,7 +88,7 @@ function firstStep(left: LeftToDo, folder: string | null): string | null {
 function runCommandsAgain(run: Run): string {
   const resume = `\`${resumeCommand(run, false)}\``;
   if (run.ending?.after?.missing !== undefined)
-    return `\`bulkgen verify --repair${run.options.sandbox ? " --sandbox" : ""}\` downloads missing files again while the service has them, at no cost; then ${resume} runs the command after the set`;
+    return `\`bulkgen verify --repair${sandboxFlag(run.options)}\` downloads missing files again while the service has them, at no cost; then ${resume} runs the command after the set`;
   return `${resume} runs the commands again that have not done their work, and buys nothing for it`;
 }
 
@@ -107,7 +107,7 @@ export function nextStepFrom(left: LeftToDo, folder: string, elsewhere: string |
 }
 
 function decisionAdvice({ run, awaiting }: LeftToDo): string {
-  const sandbox = run.options.sandbox ? " --sandbox" : "";
+  const sandbox = sandboxFlag(run.options);
   const [first = ""] = awaiting;
   const items = awaiting.length === 1 ? shellWord(first) : "ITEM…";
   return `look at ${someOf(awaiting)}, then \`bulkgen approve ${items}${sandbox}\` or \`bulkgen reject ${items} --again${sandbox}\``;
@@ -139,11 +139,11 @@ function afterCap({ run, counts, capNeeded }: LeftToDo, folder: string | null): 
   const resumeWith = (flags: string) => {
     const { sandbox, ...options } = run.options;
     const words = resumeCommand({ ...run, options: { ...options, sandbox: false } }, false);
-    return `\`${words}${flags}${sandbox ? " --sandbox" : ""}\``;
+    return `\`${words}${flags}${sandboxFlag({ sandbox })}\``;
   };
   const steps: Partial<Record<StopKind, string>> = {
     cap: `${count(counts.planned + counts.blocked, "item is", "items are")} left: ${resumeWith(` --max-credits ${toNumber(capNeeded)}`)}`,
-    price: `${count(counts.planned + counts.blocked, "item is", "items are")} left, and the service charges more than was planned: look at the prices (\`bulkgen plan ${shellWord(run.manifest)}${run.options.sandbox ? " --sandbox" : ""}\`), then ${resumeWith(" --max-price N")} with a higher N`,
+    price: `${count(counts.planned + counts.blocked, "item is", "items are")} left, and the service charges more than was planned: look at the prices (\`bulkgen plan ${shellWord(run.manifest)}${sandboxFlag(run.options)}\`), then ${resumeWith(" --max-price N")} with a higher N`,
     keep: `top up, then ${resumeWith("")}; or ${resumeWith(" --keep-credits N")} with a lower N`,
     daily: `${resumeWith("")} continues tomorrow; to continue now, ${resumeWith(" --max-credits-per-day N")} with a higher N`,
     failures: `find out why they failed, then ${resumeWith(" --max-failures N")}`,
@@ -159,7 +159,7 @@ function afterCap({ run, counts, capNeeded }: LeftToDo, folder: string | null): 
 function afterFailures({ run, failureKinds, unreadInputs }: LeftToDo, folder: string | null): string {
   const passing = failureKinds.filter(mayPass);
   const retry = (...flags: string[]) =>
-    `\`${["bulkgen retry", run.id, ...flags, ...(run.options.sandbox ? ["--sandbox"] : [])].join(" ")}\` submits`;
+    `\`${["bulkgen retry", run.id, ...flags].join(" ")}${sandboxFlag(run.options)}\` submits`;
   const again = {
     files: `. If --publish was wrong, ${retry("--only input", "--publish WHERE")} them again`,
     addresses: `. If the rows are right and their addresses can be read now, ${retry("--only input")} them again`,

@@ -1,10 +1,8 @@
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
+import type { SheetFormat } from "../options/archive.js";
 import { quotedCells, spreadsheetText } from "../text/spreadsheet-cell.js";
 import { jsonText, textWidth } from "../text/terminal.js";
 import type { FilledSheet } from "../upkeep/archive/filled-sheet.js";
-
-const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
-export type SheetFormat = (typeof sheetFormats)[number];
 
 /** What a workbook's sheet and a cell of it can hold. */
 const xlsxRowsMax = 1_048_576;

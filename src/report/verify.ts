@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import type { FileFinding } from "../archive/examine.js";
 import { count, fileSize } from "../text/amounts.js";
 import { type Cell, labelled, type Tone } from "../text/table.js";
 import { shortText } from "../text/terminal.js";
@@ -11,7 +12,7 @@ interface ExaminedFolder {
   read: number;
   bytesRead: number;
   findings: readonly {
-    kind: "missing" | "damaged" | "unindexed" | "uncopied" | "unproven" | "unknown" | "leftover";
+    kind: FileFinding["kind"];
     file: string;
     reason?: string;
     bytes?: number;

@@ -2,6 +2,7 @@ import { Gauge, Registry } from "prom-client";
 import { exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
 import { toNumber } from "../core/money.js";
+import { scheduledRunStates } from "../core/scheduled-run.js";
 import type { ScheduledRun, Schedules } from "../store/schedules.js";
 import type { RunFigures } from "../workspace/figures.js";
 import { nextStart } from "./due.js";
@@ -24,7 +25,7 @@ export async function metricsText({
   const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
     new Gauge({ name: `bulkgen_${name}`, help, labelNames, registers: [registry] });
   const all = await schedules.all();
-  const past = await schedules.scheduledRunsIn("running", "waiting", "ended", "skipped", "missed");
+  const past = await schedules.scheduledRunsIn(...scheduledRunStates);
   gauge("schedules", "Schedules of the workspace.", []).set(all.length);
   const due = gauge("schedule_next_due_timestamp_seconds", "When a schedule is due next.", ["schedule"]);
   const paused = gauge("schedule_paused", "1 while none of its runs is started.", ["schedule"]);

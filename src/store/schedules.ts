@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { Clock } from "../clock.js";
 import { defined } from "../core/defined.js";
 import type { Credits } from "../core/money.js";
+import type { MissedChoice, ScheduledRunState } from "../core/scheduled-run.js";
 import { named, type Sql, statements } from "../sqlite.js";
 import {
   type Migration,
@@ -26,7 +27,7 @@ export interface Schedule {
   /** The flags of `bulkgen run`, by their long names, with their values. */
   flags: readonly Flag[];
   /** Whether missed runs are caught up. */
-  missed: "once" | "skip";
+  missed: MissedChoice;
   /** Due times up to here have been handled (UTC ms). */
   seenUntil: number;
   /** Since when (UTC ms) none of its runs is started; null while they are. */
@@ -34,12 +35,6 @@ export interface Schedule {
 }
 
 export type ScheduleChange = Partial<Omit<Schedule, "name">>;
-
-/**
- * running: its process is alive, or was when the daemon died. waiting: it continues at `resumeAt`. ended: with an exit
- * code. skipped: it came due while the previous run was in progress. missed: no daemon ran, and it is not caught up.
- */
-type ScheduledRunState = "running" | "waiting" | "ended" | "skipped" | "missed";
 
 /** A scheduled run: one due time of a schedule. */
 export interface ScheduledRun {

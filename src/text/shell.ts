@@ -2,3 +2,8 @@
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
+
+/** What to type after a command so that it is about the sandbox: ` --sandbox`, or nothing. */
+export function sandboxFlag(options: { sandbox?: boolean | undefined } | undefined): "" | " --sandbox" {
+  return options?.sandbox ? " --sandbox" : "";
+}

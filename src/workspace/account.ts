@@ -7,6 +7,7 @@ import type { Clock } from "../clock.js";
 import { asRequestCount } from "../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
 import { asCharge, credits } from "../core/money.js";
+import type { StopOrWait } from "../core/next/options.js";
 import { type Accounts, OtherUser } from "../core/ports/accounts.js";
 import type { Log } from "../core/ports/send.js";
 import type { SpendLog } from "../core/ports/spend-log.js";
@@ -47,7 +48,7 @@ export interface AccountOptions {
   signal: AbortSignal;
   /** The user's own limits, below the plan's. */
   limits?: OwnLimits;
-  onDailyLimit: "stop" | "wait";
+  onDailyLimit: StopOrWait;
   onWait?(reason: Reason): void;
 }
 

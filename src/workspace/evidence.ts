@@ -4,6 +4,7 @@ import type { Item } from "../core/ports/store.js";
 import { openReceipts } from "../run/receipts/receipts.js";
 import type { Store } from "../store/workspace/workspace.js";
 import { reasonCharactersMax } from "../text/reasons.js";
+import { sandboxFlag } from "../text/shell.js";
 import { shortText, terminalText } from "../text/terminal.js";
 import { isoOrNull, localTime } from "../text/times.js";
 import type { Workspace } from "./workspace.js";
@@ -141,7 +142,7 @@ export function tasksKnown(held: readonly Pick<WaitingItem, "evidence">[]): Task
 
 /** The commands that decide about held items. */
 export function heldAdvice(known: TasksKnown, sandbox: boolean, held: number): string {
-  const flag = sandbox ? " --sandbox" : "";
+  const flag = sandboxFlag({ sandbox });
   const finds = {
     all: `\`bulkgen resolve --all --refetch${flag}\` tries to download them again, at no cost; --accept keeps what came, even if it failed its check`,
     some: `\`bulkgen resolve ITEM --refetch${flag}\` tries to download again what has a task, at no cost (--accept keeps what came, even if it failed its check); find the tasks of the others at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\``,

@@ -2,6 +2,7 @@ import { EarlyExit } from "../core/exit.js";
 import type { Run } from "../core/ports/store.js";
 import type { Store } from "../store/workspace/workspace.js";
 import { count } from "../text/amounts.js";
+import { sandboxFlag } from "../text/shell.js";
 import {
   heldAdvice,
   reasonLines,
@@ -51,8 +52,12 @@ export function unfinishedRun(which: number | undefined, workspace: Workspace): 
     if (hasCommandsLeft(newest)) return newest;
     const held = await waitingIn(store, items, "held");
     if (held.length > 0) throw stillHeld(newest, held);
-    throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
+    throw nothingToResume();
   };
+}
+
+export function nothingToResume(): EarlyExit {
+  return new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
 }
 
 /** Only decisions of a person are left. */
@@ -85,7 +90,7 @@ async function runNumbered(store: Store, which: number): Promise<Run> {
   const run = await store.run(which);
   if (run) return run;
   // Rehearsals have a store of their own.
-  const sandbox = (await store.run("newest"))?.options.sandbox ? " --sandbox" : "";
+  const sandbox = sandboxFlag((await store.run("newest"))?.options);
   throw new EarlyExit(
     "usage",
     `no run ${which} in this workspace; \`bulkgen status --all${sandbox}\` lists them`,
@@ -104,7 +109,7 @@ export function hasCommandsLeft({ ending }: Pick<Run, "ending">): boolean {
 
 /** The command that shows a run. */
 export function statusCommand({ id, options }: { id: number; options: { sandbox: boolean } }): string {
-  return `bulkgen status ${id}${options.sandbox ? " --sandbox" : ""}`;
+  return `bulkgen status ${id}${sandboxFlag(options)}`;
 }
 
 /** The command that continues a run; `newest` if it need not be named. */
@@ -112,5 +117,5 @@ export function resumeCommand(
   { id, options }: { id: number; options: { sandbox: boolean } },
   newest: boolean,
 ): string {
-  return ["bulkgen resume", ...(newest ? [] : [id]), ...(options.sandbox ? ["--sandbox"] : [])].join(" ");
+  return `bulkgen resume${newest ? "" : ` ${id}`}${sandboxFlag(options)}`;
 }

@@ -1,11 +1,13 @@
 import { accessSync, constants, lstatSync } from "node:fs";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
+import type { LockedChoice, StopOrWait } from "../core/next/options.js";
 import type { Log } from "../core/ports/send.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { Reason } from "../core/reason.js";
 import { madeWritable, makeFolder, wayOut } from "../store/open.js";
 import type { Store } from "../store/workspace/workspace.js";
+import { sandboxFlag } from "../text/shell.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { resumeCommand } from "./find-run.js";
 import { isRehearsal, refuseForgotten, refuseMoved, refuseOutdated, rememberDatabase } from "./history.js";
@@ -30,10 +32,10 @@ export interface WorkspaceSessionOptions {
   clock: Clock;
   log: Log;
   signal: AbortSignal;
-  onDailyLimit: "stop" | "wait";
+  onDailyLimit: StopOrWait;
   onWait(reason: Reason): void;
   /** What to do if another run has the lock. */
-  ifLocked: "fail" | "wait" | "skip";
+  ifLocked: LockedChoice;
   /** Called repeatedly while waiting for the lock. */
   onLocked(message: string): void;
 }
@@ -108,7 +110,7 @@ export async function lockWorkspace({
     if (ifLocked === "fail") {
       throw new EarlyExit(
         "locked",
-        `${held}. Nothing was sent. Wait for it to end; \`bulkgen status${isRehearsal(workspace) ? " --sandbox" : ""}\` shows its progress.`,
+        `${held}. Nothing was sent. Wait for it to end; \`bulkgen status${sandboxFlag({ sandbox: isRehearsal(workspace) })}\` shows its progress.`,
       );
     }
     onLocked(`${held}; waiting for it to end`);

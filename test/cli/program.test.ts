@@ -129,6 +129,8 @@ describe("the command line", () => {
       "--publish cannot be used with --publish-command.",
     ],
     [["doctor", "--rebuild", "--separate"], "--separate cannot be used with --rebuild."],
+    [["export", "--files-only"], "--files-only is for --zip. Add --zip <file>."],
+    [["export", "--sidecars", "txt", "--to", "a.csv"], "--sidecars is for --zip. Add --zip <file>."],
     [["sandbox", "account", "--all", "--credits", "9"], "--all cannot be used with --credits."],
     [["resolve", "a", "--skip", "--refetch"], "--refetch cannot be used with --skip."],
     [["--json", "status"], "expected a command before --json."],

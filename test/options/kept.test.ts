@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { runOptionsOf } from "../../src/library/plan.js";
+import type { LockedChoice, RunOptions } from "../../src/core/next/options.js";
+import type { SameType } from "../../src/documents/same-type.js";
+import { type PlanSettings, type RunDetails, runOptionsOf } from "../../src/library/plan.js";
 import { checkManifestSettings } from "../../src/library/settings.js";
 import { type FlagDefinition, nameOf } from "../../src/options/definition.js";
 import { manifestFlags } from "../../src/options/manifest.js";
@@ -101,6 +103,14 @@ describe("what a run keeps of its flags", () => {
       inLibrary.some((name) => flag.split(" ")[0] === `--${nameOf(name)}`),
     );
     expect(changedFlags(runOptionsOf(settings as never, true)).toSorted()).toEqual(expected.toSorted());
+  });
+
+  test("is chosen in the library from the words that a flag takes", () => {
+    type Settings = Required<PlanSettings & RunDetails>;
+    const onInsufficient: SameType<Settings["onInsufficient"], RunOptions["onInsufficient"]> = true;
+    const onDailyLimit: SameType<Settings["onDailyLimit"], RunOptions["onDailyLimit"]> = true;
+    const ifLocked: SameType<Settings["ifLocked"], LockedChoice> = true;
+    expect([onInsufficient, onDailyLimit, ifLocked]).toEqual([true, true, true]);
   });
 
   test("is decided for every flag: it is kept, the job sets it, it belongs to one call, or it reads the manifest", () => {

@@ -8,14 +8,12 @@ import type { Machine } from "../../machine.js";
 import { manifestFolder } from "../../manifest/folder.js";
 import { foldedName, paramColumn, paramKey } from "../../manifest/shape/columns.js";
 import type { SheetForm } from "../../manifest/shape/source.js";
-import type { ExportFlags } from "../../options/archive.js";
-import { nameOf } from "../../options/definition.js";
+import { type ExportFlags, type SheetFormat, sheetFormats } from "../../options/archive.js";
 import { selectionOf } from "../../options/manifest.js";
 import { galleryPage } from "../../report/gallery/document.js";
-import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
+import { encodeSheet, SheetTooLarge } from "../../report/sheet-formats.js";
 import { count } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
-import { terminalText } from "../../text/terminal.js";
 import { type Export, exportRun } from "../../upkeep/archive/export.js";
 import {
   type ChosenColumn,
@@ -31,7 +29,7 @@ import {
 import { pack } from "../../upkeep/archive/pack.js";
 import { sheetOfRows } from "../../upkeep/archive/sheet-of-rows.js";
 import { writeWhole } from "../../whole-file.js";
-import { sayMissing } from "../output/missing-rows.js";
+import { sayLostPicks, sayMissing } from "../output/missing-rows.js";
 import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
@@ -72,11 +70,8 @@ async function write(
   flags: ExportFlags,
   machine: Machine,
 ): Promise<ExitName | undefined> {
-  if (made.lostPicks !== null) machine.stderr.write(`bulkgen: ${terminalText(made.lostPicks)}.\n`);
+  sayLostPicks(made.lostPicks, machine);
   if (flags.failed) checkLocalInputs(made, flags, machine);
-  for (const name of ["filesOnly", "sidecars", "withGallery"] as const)
-    if (flags[name] !== undefined && flags.zip === undefined)
-      throw new EarlyExit("usage", `--${nameOf(name)} is for --zip. Add --zip FILE. Nothing was written.`);
   const chosen = await chosenColumns(made, flags);
   const sheetOf = (lines: Export["lines"]) => made.failed ?? sheetFrom(made, lines, chosen, flags);
   const sheet = await sheetOf(made.lines);
@@ -101,7 +96,7 @@ function formatOf({ format, json, to }: ExportFlags): SheetFormat {
   const extension = extname(to ?? "")
     .slice(1)
     .toLowerCase();
-  const known = (["csv", "xlsx", "json", "jsonl"] as const).find((name) => name === extension);
+  const known = sheetFormats.find((name) => name === extension);
   if (json && known !== undefined && known !== "json")
     throw new EarlyExit(
       "usage",

@@ -3,6 +3,7 @@ import { type Carried, carriedOutHere, giveOrder, type WantedOrder } from "../..
 import type { Machine } from "../../machine.js";
 import type { WorkspaceFlags } from "../../options/shared.js";
 import { shownPath } from "../../report/problem-text.js";
+import { sandboxFlag } from "../../text/shell.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";
 import { localTime } from "../../text/times.js";
 import { runMeant, runsToChoose } from "../../workspace/find-run.js";
@@ -53,7 +54,7 @@ async function chosenRun(
   if (!second) return first?.id ?? null;
   const lines = runs.map(({ id, jobName, manifest, state, startedAt, options: { sandbox } }) => {
     const name = `run ${id} of ${jobName} (${shownPath(manifest, cwd)})`;
-    const command = `bulkgen ${what} ${id}${sandbox ? " --sandbox" : ""}`;
+    const command = `bulkgen ${what} ${id}${sandboxFlag({ sandbox })}`;
     return terminalText(`${name}, ${state}, started ${localTime(startedAt)}: \`${command}\``);
   });
   const listed = [`no run is in progress, and ${runs.length} could be meant:`, ...lines].join("\n  ");

@@ -22,7 +22,7 @@ import { count } from "../../text/amounts.js";
 import { type Cell, table } from "../../text/table.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";
 import { type TerminalStyle, terminalStyle } from "../../text/terminal-style.js";
-import { type FindRun, isUnfinished, unfinishedRun } from "../../workspace/find-run.js";
+import { type FindRun, isUnfinished, nothingToResume, unfinishedRun } from "../../workspace/find-run.js";
 import { mustHaveRuns } from "../../workspace/history.js";
 import type { WorkspaceSession } from "../../workspace/open.js";
 import { spentIn } from "../../workspace/spent.js";
@@ -174,7 +174,7 @@ async function unfinishedRuns({ flags, machine, workspace }: Resuming): Promise<
     if (found.length > 0) return found;
     // It says whether something waits for a person.
     await unfinishedRun(undefined, workspace)(store);
-    throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
+    throw nothingToResume();
   });
 }
 

@@ -1,9 +1,10 @@
 import type { ExitName } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { VerifyFlags } from "../../options/archive.js";
+import { unreachableMsDefault } from "../../options/shared.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";
-import { shellWord } from "../../text/shell.js";
+import { sandboxFlag, shellWord } from "../../text/shell.js";
 import { repair } from "../../upkeep/archive/repair.js";
 import { type Depth, type FolderReport, removeStrays, verifyWorkspace } from "../../upkeep/archive/verify.js";
 import { lockOwnerOf } from "../../workspace/lock.js";
@@ -15,7 +16,7 @@ import type { Call } from "./call.js";
 export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<ExitName> {
   const { clock, random } = machine;
   const workspace = workspaceOf(flags, machine);
-  const settings = { ...flags, unreachableWait: 300_000, ifLocked: "fail" as const };
+  const settings = { ...flags, unreachableWait: unreachableMsDefault, ifLocked: "fail" as const };
   const prepared = await jobOptions(settings, machine, workspace);
   const { display, options } = prepared;
   const check = (depth: Depth) =>
@@ -96,7 +97,7 @@ function show(
   machine: Machine,
 ): ExitName {
   const workspace = flags.workspace === undefined ? "" : ` --workspace ${shellWord(flags.workspace)}`;
-  const there = `${workspace}${flags.sandbox ? " --sandbox" : ""}`;
+  const there = `${workspace}${sandboxFlag(flags)}`;
   const verifies = `bulkgen verify${there}`;
   // A damaged file may have the right size: a check of sizes would find nothing to repair, nor may another sample.
   const depth = flags.readData || flags.subset !== undefined ? " --read-data" : "";

@@ -6,6 +6,11 @@ import type { MissingRow } from "../../upkeep/archive/sheet-rows.js";
 
 const missingShown = 10;
 
+/** Says which picks are lost, and what to do, if any are. */
+export function sayLostPicks(lost: string | null, { stderr }: Pick<Machine, "stderr">): void {
+  if (lost !== null) stderr.write(`bulkgen: ${terminalText(lost)}.\n`);
+}
+
 /** Names the rows without a final file, which decide the exit code; undefined if there are none. */
 export function sayMissing(
   missing: readonly MissingRow[],

@@ -5,7 +5,7 @@ import type { Machine } from "../../machine.js";
 import { whyNoManifest } from "../../manifest/read.js";
 import { manifestPath } from "../../options/manifest.js";
 import { shownPath } from "../../report/problem-text.js";
-import { shellWord } from "../../text/shell.js";
+import { sandboxFlag, shellWord } from "../../text/shell.js";
 import { placeWorkspace } from "../../workspace/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../workspace/workspace.js";
 
@@ -69,7 +69,7 @@ export function fromHere(
     if (placeless.test(command)) return quoted;
     const place = command.includes(" --workspace ") ? "" : there;
     const isRehearsed = sandbox && !notRehearsed.test(command) && !/ --sandbox\b/.test(command);
-    const rehearsal = isRehearsed ? " --sandbox" : "";
+    const rehearsal = sandboxFlag({ sandbox: isRehearsed });
     return `\`${command}${place}${rehearsal}\``;
   });
 }

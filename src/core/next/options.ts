@@ -3,6 +3,17 @@ import { type Credits, noCredits } from "../money.js";
 import type { Forecast } from "../pace/forecast.js";
 import type { PollProfile } from "../pace/pressure.js";
 
+/** What a run does when the balance does not cover its plan. */
+export const insufficientChoices = ["refuse", "fit", "stop", "wait"] as const;
+
+/** What a run does when it cannot go on for now. */
+export const stopOrWait = ["stop", "wait"] as const;
+export type StopOrWait = (typeof stopOrWait)[number];
+
+/** What a command does when another run has the workspace. */
+export const lockedChoices = ["fail", "wait", "skip"] as const;
+export type LockedChoice = (typeof lockedChoices)[number];
+
 /** The options of a run, which a resume uses again. */
 export interface RunOptions {
   /** In millionths of a credit. */
@@ -27,8 +38,8 @@ export interface RunOptions {
   forecast?: Forecast;
   lanes?: number;
   downloads: number;
-  onInsufficient: "refuse" | "fit" | "stop" | "wait";
-  onDailyLimit: "stop" | "wait";
+  onInsufficient: (typeof insufficientChoices)[number];
+  onDailyLimit: StopOrWait;
   /** When submitting ends: local time of day, `HH:MM`, or an ISO 8601 instant. */
   until: string | null;
   /** When submitting ends, in ms from the start of each execution. */
@@ -52,7 +63,7 @@ export interface RunOptions {
   /** How long (ms) such a command may take. */
   afterMs?: number;
   /** Whether the run stays open until unanswered requests are settled. */
-  settle: "stop" | "wait";
+  settle: StopOrWait;
   /** The two times (ms) after its end at which an unanswered request must show no charge. */
   settleMs: readonly [number, number];
   /** How many requests that one execution lost may lack a verdict before submitting pauses; the lanes decide if absent. */

@@ -27,7 +27,8 @@ export interface Guessed {
   sandbox: boolean;
 }
 
-export type Binding = "minute" | "day" | "credits" | "generation" | "provider";
+export const bindings = ["minute", "day", "credits", "generation", "provider"] as const;
+export type Binding = (typeof bindings)[number];
 
 /** Generations of one kind that are still to be done. */
 export interface ModelWork {

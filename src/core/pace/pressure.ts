@@ -8,7 +8,7 @@ import { leftMs, type OpenTask } from "./poll.js";
  * many of the coming slots are needed, over the times within which the open tasks will need theirs. One time span for
  * all would not do: needs in ten minutes must not leave free slots unused now, but a full minute ahead must.
  */
-const pollProfiles = ["eager", "balanced", "frugal"] as const;
+export const pollProfiles = ["eager", "balanced", "frugal"] as const;
 export type PollProfile = (typeof pollProfiles)[number];
 
 interface Manner {

@@ -20,7 +20,8 @@ export interface Job {
   name: string;
 }
 
-export type RunState = "running" | "paused" | "interrupted" | "finished" | "cancelled";
+export const runStates = ["running", "paused", "interrupted", "finished", "cancelled"] as const;
+export type RunState = (typeof runStates)[number];
 
 export interface RunStart {
   manifest: string;
@@ -191,7 +192,8 @@ export interface Item extends NewItem {
   accepts?: true;
 }
 
-export type Approval = "waiting" | "approved" | "rejected";
+export const approvals = ["waiting", "approved", "rejected"] as const;
+export type Approval = (typeof approvals)[number];
 
 export interface Spending {
   /** Charged for tasks that completed. */

@@ -6,7 +6,7 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import { publishPlace } from "../../publish/publisher.js";
 import type { Store } from "../../store/workspace/workspace.js";
-import { shellWord } from "../../text/shell.js";
+import { sandboxFlag, shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import { mustHaveRuns, refuseOutdated } from "../../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../../workspace/open.js";
@@ -126,7 +126,7 @@ function madeMeanwhile(run: Run, { items, credits, rowId, how }: RestPaid): Earl
       ? `made meanwhile for job ${how.job}`
       : `paid for meanwhile in the workspace ${terminalText(how.root)}`;
   const what = `${terminalText(rowId)}${items === 1 ? " was" : ` and ${items - 1} more were`} ${made}, and run ${run.id} would pay for ${items === 1 ? "it" : "them"} again, for ${inCredits(credits)}`;
-  const rehearsal = run.options.sandbox ? " --sandbox" : "";
+  const rehearsal = sandboxFlag(run.options);
   return new EarlyExit(
     "usage",
     `${what}. Nothing was sent. \`bulkgen run ${shellWord(run.manifest)}${rehearsal}\` continues the run with the rows that its sheet has now, ` +

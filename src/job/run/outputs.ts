@@ -20,6 +20,7 @@ import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import type { Environment } from "../../text/environment.js";
+import { sandboxFlag } from "../../text/shell.js";
 import type { WorkspaceSession } from "../../workspace/open.js";
 import { asUsage, openCopies } from "../../workspace/outputs-place.js";
 import type { Workspace } from "../../workspace/workspace.js";
@@ -181,7 +182,7 @@ async function openSaves(
     outFolder,
     clock,
     log,
-    startWorker: work ? null : `bulkgen worker${run.options.sandbox ? " --sandbox" : ""}`,
+    startWorker: work ? null : `bulkgen worker${sandboxFlag(run.options)}`,
     onOffer,
     bucket,
     proof: proof.path.slice(folder.length + 1),

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import type { PageJob, PageStage, ServedStanding, WordOnJob } from "../../api/served-page.js";
+import type { JobStage, PageJob, ServedStanding, WordOnJob } from "../../api/served-page.js";
 import { counted, credits, number } from "../parts/amounts.js";
 import { Dialog } from "../parts/dialog.js";
 import { Stamp } from "../parts/service/stamp.js";
 import { brief, visible } from "../parts/visible.js";
 
-const stageWords: Readonly<Record<PageStage, string>> = {
+const stageWords: Readonly<Record<JobStage, string>> = {
   queued: "waiting",
   submitting: "being sent",
   accepted: "with the provider",
@@ -22,7 +22,7 @@ export function Jobs({ standing: { stages, newest, now } }: { standing: ServedSt
         <h2 id="jobs">Jobs</h2>
       </div>
       <dl class="stages">
-        {(Object.keys(stageWords) as PageStage[]).map((stage) => (
+        {(Object.keys(stageWords) as JobStage[]).map((stage) => (
           <div key={stage} class={stage === "unknown" && stages[stage] > 0 ? "problem" : ""}>
             <dt>{stageWords[stage]}</dt>
             <dd>{number(stages[stage])}</dd>

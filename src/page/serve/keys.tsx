@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { plans } from "../../api/plans.js";
 import type { NewKeyRequest, NewServedKey, PageKey } from "../../api/served-page.js";
 import { number } from "../parts/amounts.js";
 import { MadeKey, RevokeKey } from "../parts/service/one-key.js";
@@ -16,8 +17,6 @@ interface KeysProps {
   /** Why what was asked for last was refused. */
   refused: string | null;
 }
-
-const planNames = ["Starter", "Pro", "Enterprise"] as const satisfies readonly NewKeyRequest["plan"][];
 
 /** The keys with their budgets: what there is, a new one, an old one revoked. */
 export function Keys({ keys, now, createKey, revokeKey, made, refused }: KeysProps) {
@@ -75,7 +74,7 @@ function NewKeyForm({ createKey }: Pick<KeysProps, "createKey">) {
     const limit = (text: string) => (text.trim() === "" ? null : Number(text));
     const done = await createKey({
       name,
-      plan: planNames.find((known) => known === plan) ?? "Pro",
+      plan: plans.find((known) => known === plan) ?? "Pro",
       credits: limit(credits),
       perMonth: limit(perMonth),
       perDay: limit(perDay),
@@ -113,7 +112,7 @@ function NewKeyForm({ createKey }: Pick<KeysProps, "createKey">) {
       <label>
         Plan
         <select value={newKey.plan} onInput={set("plan")}>
-          {planNames.map((plan) => (
+          {plans.map((plan) => (
             <option key={plan}>{plan}</option>
           ))}
         </select>

@@ -1,7 +1,12 @@
-import type { PageJob, PageModel, PageStage, ServedStanding } from "../../api/served-page.js";
+import {
+  type JobStage,
+  jobStages,
+  type PageJob,
+  type PageModel,
+  type ServedStanding,
+} from "../../api/served-page.js";
 import { fromMicro } from "../../service/state/state.js";
 import type { OwnService } from "../own-service.js";
-import { stages } from "../works/journal.js";
 
 const newestShown = 20;
 const unknownShown = 100;
@@ -33,7 +38,7 @@ function giveBack(service: OwnService, now: number): void {
 
 interface OpenJobs {
   model: string;
-  stage: PageStage;
+  stage: JobStage;
   jobs: number;
 }
 
@@ -47,7 +52,7 @@ function openJobs({ state }: OwnService): OpenJobs[] {
 }
 
 function modelsOf({ served }: OwnService, open: readonly OpenJobs[]): PageModel[] {
-  const jobsOf = (key: string, ...wanted: PageStage[]) =>
+  const jobsOf = (key: string, ...wanted: JobStage[]) =>
     sum(open.filter(({ model, stage }) => model === key && wanted.includes(stage)));
   return served.models.map(({ listed, provider }) => ({
     key: listed.key,
@@ -66,11 +71,11 @@ function modelsOf({ served }: OwnService, open: readonly OpenJobs[]): PageModel[
   }));
 }
 
-function countsOf({ state }: OwnService, open: readonly OpenJobs[]): Record<PageStage, number> {
+function countsOf({ state }: OwnService, open: readonly OpenJobs[]): Record<JobStage, number> {
   // Every task has a job, and an index counts them in far less time than the journal.
   const { all } = state.db.prepare('select count(*) as "all" from tasks').get() as { all: number };
-  const counted = stages.map((name) => [name, sum(open.filter(({ stage }) => stage === name))] as const);
-  return { ...(Object.fromEntries(counted) as Record<PageStage, number>), decided: all - sum(open) };
+  const counted = jobStages.map((name) => [name, sum(open.filter(({ stage }) => stage === name))] as const);
+  return { ...(Object.fromEntries(counted) as Record<JobStage, number>), decided: all - sum(open) };
 }
 
 function sum(open: readonly OpenJobs[]): number {

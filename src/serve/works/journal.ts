@@ -1,20 +1,12 @@
+import { type JobStage, jobStages } from "../../api/served-page.js";
 import type { Cost, JobOutput, Json, ModelSettings, ProviderSettings } from "../../providers/provider.js";
 import type { SqliteState } from "../../service/state/sqlite-state.js";
 import { type Sql, statements } from "../../sqlite.js";
 
 /**
- * The journal of jobs, in the database of the tasks. Each stage is committed before the step that it names:
- *
- * - `queued`: taken, and certainly not with the provider
- * - `submitting`: being sent; whoever finds it after a restart does not know whether it arrived
- * - `accepted`: the provider has it, as `resume` says
- * - `made`: the provider has done it, and its files are being fetched, as `outputs` says
- * - `unknown`: it was sent, and nobody knows what became of it; only the provider's word or a person's ends this
- * - `decided`: its task is completed or failed
+ * A job in the journal, which is in the database of the tasks. Each stage is committed before the step that it names; `resume`
+ * says how an accepted job is found again, and `outputs` what was made.
  */
-export const stages = ["queued", "submitting", "accepted", "made", "unknown", "decided"] as const;
-export type JobStage = (typeof stages)[number];
-
 export interface JobRecord {
   taskId: string;
   /** As the models file named it. */
@@ -38,7 +30,7 @@ export interface JobRecord {
 const schema = `
 create table if not exists jobs (
   task_id text primary key references tasks(id), provider text not null, settings text not null, model text not null,
-  stage text not null check (stage in (${stages.map((stage) => `'${stage}'`).join(", ")})),
+  stage text not null check (stage in (${jobStages.map((stage) => `'${stage}'`).join(", ")})),
   ref text, resume text not null default 'null', outputs text, cost text, note text,
   queued_at integer not null, submitted_at integer, ended_at integer, cleaned integer not null default 0
 ) strict, without rowid;

@@ -1,3 +1,4 @@
+import type { Verdict } from "../../core/charges/readings.js";
 import type { ItemEvent } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { NewItem, SavedFile } from "../../core/ports/store.js";
@@ -7,7 +8,7 @@ import { applyTransition } from "./transition.js";
 
 /** An attempt as it ended. Its number is its place among the attempts of its item, from 1. */
 export interface RestoredAttempt extends Omit<Attempt, "id" | "itemId" | "runId" | "number" | "price"> {
-  verdict: "not_charged" | "charged" | "undecided" | null;
+  verdict: Verdict | null;
   /** The task has ended, so `charged` is final. */
   closed: boolean;
 }

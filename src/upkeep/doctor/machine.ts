@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { bucketRefusal } from "../../archive/copies.js";
 import { BucketError } from "../../bucket/bucket.js";
 import type { Clock } from "../../clock.js";
+import type { CheckState } from "../../documents/service.js";
 import { madeWritable, openDatabase, refuseDamaged, wayOut } from "../../store/open.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import type { Environment } from "../../text/environment.js";
@@ -24,7 +25,7 @@ import { sharedElsewhere } from "../../workspace/workspace.js";
 
 export interface Check {
   name: string;
-  state: "ok" | "warning" | "problem" | "not checked";
+  state: CheckState;
   expected: string;
   got: string;
   /** What to do about it; null if nothing. */

@@ -2,14 +2,16 @@ import { prunedNote } from "../../archive/index-file.js";
 import { variantKey } from "../../core/identity.js";
 import type { Item, Run } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
+import type { lostPickReasons } from "../../documents/archive.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { someOf } from "../../text/reasons.js";
+import { sandboxFlag } from "../../text/shell.js";
 
 /**
  * What has become of a picked item: its row asks for something else now (`replaced`), the row itself is `gone`, or its files
  * were `pruned`.
  */
-export type LostPick = "replaced" | "gone" | "pruned";
+export type LostPick = (typeof lostPickReasons)[number];
 
 type PickStore = Pick<Store, "picks" | "item" | "find" | "outputs">;
 
@@ -69,7 +71,7 @@ export async function lostPicksText(
     ...(pruned.length === 0 || reading === null
       ? []
       : [
-          `${someOf(pruned)}: picked, but ${pruned.length === 1 ? "its file was" : "their files were"} pruned; \`bulkgen redo ITEM${reading.options.sandbox ? " --sandbox" : ""}\` makes a new one`,
+          `${someOf(pruned)}: picked, but ${pruned.length === 1 ? "its file was" : "their files were"} pruned; \`bulkgen redo ITEM${sandboxFlag(reading.options)}\` makes a new one`,
         ]),
   ];
   return pieces.length === 0 ? null : pieces.join(". ");

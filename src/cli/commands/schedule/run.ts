@@ -2,7 +2,7 @@ import type { ScheduleRunFlags } from "../../../options/schedule.js";
 import { launchScheduledRun } from "../../../schedule/launch.js";
 import { endJson, endText, type ScheduledRunEnd, scheduledCommand } from "../../../schedule/scheduled-run.js";
 import { byHand } from "../../../store/schedules.js";
-import { shellWord } from "../../../text/shell.js";
+import { sandboxFlag, shellWord } from "../../../text/shell.js";
 import { agreeToValues } from "../../output/agreement.js";
 import { print } from "../../output/print.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
@@ -42,7 +42,7 @@ export async function runScheduleNow({
     if (flags.json) print(flags, machine, "schedule-run", endJson(name, end), () => "");
     else if (flags.quiet && end.exit !== 0) {
       const { sandbox } = runFlagsOf(schedule.flags, await configFiles(root, env), env);
-      stderr.write(`${failureText(name, ended, root, sandbox ? " --sandbox" : "")}\n`);
+      stderr.write(`${failureText(name, ended, root, sandboxFlag({ sandbox }))}\n`);
     }
     return end.exit ?? 1;
   });
