@@ -510,7 +510,8 @@ export class HttpProvider implements Provider {
   }
 
   async named(job: ProviderJob, ref: string): Promise<Accepted> {
-    const accepted = this.acceptedAs(ref, answerOf(null), await this.prepared(job), {});
+    const prepared = await this.prepared(job);
+    const accepted = this.acceptedAs(ref, answerOf(null), prepared, prepared.part);
     if (accepted === null)
       throw new Error(`${this.settings.name} tells only with its answer where a job can be asked for`);
     return accepted;
