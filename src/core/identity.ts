@@ -7,6 +7,9 @@ import type { Credits } from "./money.js";
  * it is paid again, so it ignores what people do not see (composed or decomposed accents, Windows line ends, spaces
  * at the ends, an empty cell against a missing one, `5` against `"5"`) and nothing else.
  */
+/** The origin of the models of a file, whichever file it is: their workspaces are told apart by their users. */
+export const ownModelsOrigin = "models";
+
 export interface Identity {
   /** Origin of the service's base address. */
   origin: string;

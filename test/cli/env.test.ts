@@ -93,7 +93,7 @@ test("what is missing is named, with the places where it can be set", async () =
   const { code, stderr } = await run(at, ["account"]);
   expect(code).toBe(2);
   expect(stderr).toMatch(
-    /^bulkgen: missing: an API key .*\. Set it, in \S+\/\.env or in the environment\. Or add --sandbox/,
+    /^bulkgen: missing: an API key .*\. Set it, in \S+\/\.env or in the environment\. Or add --models FILE for models of your own, or --sandbox/,
   );
   expect(service.keys).toEqual([]);
 });

@@ -206,3 +206,47 @@ test("a rehearsal offers the models of the file, with their prices and params, a
   expect(ended.stdout).toMatch(/credits +7 spent/);
   expect(at.files().filter((name) => name.includes("started"))).toEqual([]);
 });
+
+test("what a model costs is what its file says now, whatever it or a model of that name in another file has cost", async () => {
+  const at = banners();
+  const priced = (credits: number) =>
+    at.write(
+      "models.yaml",
+      `models: [{ key: banner, provider: { kind: template }, category: image, credits: ${credits}, params: { size: [64x64, 120x90] }, template: banner.svg }]\n`,
+    );
+  priced(30);
+  expect((await run(at, ["run", "set.csv", "--yes"])).code).toBe(0);
+  at.write("more.csv", "id,prompt,model\nc,Cups,banner\n");
+  priced(5);
+  expect((await run(at, ["plan", "more.csv"])).stdout).toContain("credits   5 needed");
+  priced(0);
+  expect((await run(at, ["run", "more.csv"])).code).toBe(0);
+});
+
+test("a command that lacks the models of its run or plan says which flag names them", async () => {
+  const at = banners();
+  at.write("bulkgen.config.yaml", "");
+  const models = ["--models", "models.yaml"];
+  const plan = await run(at, ["plan", "set.csv", "-o", "p.json", ...models]);
+  expect(plan.stdout).toContain("A plan does not keep --models: give it again");
+  const capped = await run(at, ["run", "set.csv", "--yes", "--max-credits", "1", ...models]);
+  expect(capped.code).toBe(6);
+  const env = { BULKGEN_API_KEY: "", BULKGEN_BASE_URL: "" };
+  const alone = await run(at, ["resume", "--yes", "--max-credits", "4"], { env });
+  expect(alone.stderr).toContain("Or add --models FILE for models of your own");
+  expect((await run(at, ["resume", "--yes", "--max-credits", "4", ...models])).code).toBe(0);
+});
+
+test("trust --forget forgets the models file too, wherever it lies", async () => {
+  const at = newPlace();
+  at.write(
+    "sub/models.yaml",
+    'models: [{ key: x, provider: { kind: command }, category: image, credits: 1, command: [draw, --, "{{ prompt }}"] }]\n',
+  );
+  at.write("bulkgen.config.yaml", "models: sub/models.yaml\n");
+  expect((await run(at, ["trust", "--yes"])).code).toBe(0);
+  expect((await run(at, ["models"])).code).toBe(0);
+  expect((await run(at, ["trust", "--forget"])).code).toBe(0);
+  expect((await run(at, ["models"])).code).toBe(2);
+  expect((await run(at, ["trust", "--list"])).stdout).toContain("nothing has been agreed to");
+});

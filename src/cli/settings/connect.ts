@@ -90,7 +90,7 @@ function remote(
       : `\`bulkgen init\` asks for ${them} and writes ${file}; a script sets ${them} in the environment`;
     throw new EarlyExit(
       "usage",
-      `missing: ${missing.join(" and ")}. ${how}. Or add --sandbox to rehearse without a key.`,
+      `missing: ${missing.join(" and ")}. ${how}. Or add --models FILE for models of your own, or --sandbox to rehearse without a key.`,
     );
   }
   const proxies = checkedProxies(machine.env);

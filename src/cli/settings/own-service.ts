@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { keyPrefix } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
+import { ownModelsOrigin } from "../../core/identity.js";
 import type { Machine } from "../../machine.js";
 import type { ProviderKind } from "../../providers/kind.js";
 import type { CheckedProvider } from "../../serve/check.js";
@@ -185,7 +186,7 @@ export async function connectOwnService(
     throw unagreed(root, ofState, `bulkgen trust --models ${shellWord(file)}`);
   const { key, userId } = identityOf(sharedFolder, root, machine);
   const connection = (baseUrl: string): ServiceConnection => ({
-    origin: "models",
+    origin: ownModelsOrigin,
     baseUrl,
     key,
     keyFrom: file,

@@ -63,7 +63,7 @@ export function flagsToSave(
 
 /** The given flags that a run of the plan needs again, because the plan does not keep them. */
 export function flagsToRepeat(given: readonly Flag[]): string[] {
-  const repeated = ["baseUrl", "maxPrice"];
+  const repeated = ["baseUrl", "models", "maxPrice"];
   const isRepeated = (attribute = "") =>
     repeated.includes(attribute) || (runFlags as FlagSet)[attribute]?.inFiles === "own files";
   return [...new Set(given.map(([name]) => name))].filter((name) => isRepeated(runAttribute(name)));

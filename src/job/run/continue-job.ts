@@ -1,5 +1,6 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
+import { ownModelsOrigin } from "../../core/identity.js";
 import { uncollectedStates } from "../../core/item.js";
 import { inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
@@ -172,6 +173,11 @@ function checkOwner(run: Run, user: string, origin: string): void {
       `run ${run.id} was rebuilt from an archive, which does not say whose run it was. Nothing was sent for it. Run its manifest again instead.`,
     );
   }
+  if (run.origin === ownModelsOrigin && origin !== ownModelsOrigin)
+    throw new EarlyExit(
+      "usage",
+      `run ${run.id} was made with the models of a file, and this is the service at ${origin}. Nothing was sent for it. Add --models FILE, or set models in bulkgen.config.yaml.`,
+    );
   const moved =
     run.accountId === user
       ? `. If the service has moved for good, run ${sameServiceCommand(run.origin)}`

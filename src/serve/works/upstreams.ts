@@ -30,7 +30,7 @@ const askTimeoutMs = 60_000;
 export class Upstreams {
   private readonly lines = new Map<string, ProviderLine>();
   private readonly providers = new Map<string, Provider>();
-  /** How many paid requests have no answer yet. */
+  /** How many requests that may be paid for have no answer yet. */
   unanswered = 0;
 
   constructor(
@@ -82,7 +82,7 @@ export class Upstreams {
       // What may run again is interrupted when the service ends; what may not be is waited for.
       const mayRepeat = provider.repeatable === "yes";
       const signal = mayRepeat ? AbortSignal.any([late, this.closing]) : late;
-      this.unanswered++;
+      if (!mayRepeat) this.unanswered++;
       try {
         return await provider.submit(job, signal);
       } catch (error) {
@@ -90,7 +90,7 @@ export class Upstreams {
           return new JobRefused("provider", `It took longer than ${Math.round(timeoutMs / 1_000)} s.`, false);
         return error instanceof Error ? error : new Error(String(error));
       } finally {
-        this.unanswered--;
+        if (!mayRepeat) this.unanswered--;
       }
     });
   }

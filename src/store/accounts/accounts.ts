@@ -1,7 +1,7 @@
 import type { PlanLimits } from "../../api/plans.js";
 import { planLimits } from "../../api/plans.js";
 import type { Clock } from "../../clock.js";
-import { modelOfGroup } from "../../core/identity.js";
+import { modelOfGroup, ownModelsOrigin } from "../../core/identity.js";
 import { type Credits, noCredits } from "../../core/money.js";
 import { observationsMax } from "../../core/pace/pace.js";
 import { type Account, type Accounts, OtherUser } from "../../core/ports/accounts.js";
@@ -77,10 +77,11 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
 
     ...placeMethods(connection),
 
+    // What models of a file cost is what the file says, and models of another file may have the same names.
     charged: async (accountId, group, amount) =>
       atomic(function* () {
         yield* sql(
-          `INSERT INTO charges SELECT origin, ?, ? FROM accounts WHERE id = ?
+          `INSERT INTO charges SELECT origin, ?, ? FROM accounts WHERE id = ? AND origin <> '${ownModelsOrigin}'
            ON CONFLICT (origin, price_group) DO UPDATE SET highest = max(charges.highest, excluded.highest)`,
         ).run(group, amount, accountId);
       }),
@@ -129,7 +130,8 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
     highestCharges: (accountId) =>
       read(function* () {
         const rows = (yield* sql(
-          "SELECT price_group, highest FROM charges WHERE origin = (SELECT origin FROM accounts WHERE id = ?)",
+          `SELECT price_group, highest FROM charges
+           WHERE origin = (SELECT origin FROM accounts WHERE id = ?) AND origin <> '${ownModelsOrigin}'`,
         ).all(accountId)) as { price_group: string; highest: number }[];
         return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
       }),

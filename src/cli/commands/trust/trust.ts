@@ -48,7 +48,15 @@ export async function trust({
     return;
   }
   if (flags.forget) {
-    const forgotten = forget(sharedFolder, root, addressSetBy(workspace, machine));
+    const folders = new Set([
+      root,
+      ...(flags.models === undefined ? [] : [dirname(resolve(machine.cwd, flags.models))]),
+    ]);
+    const address = addressSetBy(workspace, machine);
+    const forgotten = [...folders, serviceFolder(workspace)].reduce(
+      (sum, folder) => sum + forget(sharedFolder, folder, address),
+      0,
+    );
     stdout.write(`forgot ${count(forgotten, "agreement")} for ${terminalText(root)}\n`);
     return;
   }
