@@ -481,6 +481,7 @@ test("a job whose vendor says what no rule knows gives up its place after a whil
     await place.generate({ model: "pic", prompt: "a kite" }),
     await place.generate({ model: "pic", prompt: "a boat" }),
   ];
+  await place.until(async () => String((await place.task(id)).note).includes("is not understood"));
   await place.until(() => place.stage(id) === "unknown", 5_000);
   expect((await place.task(id)).note).toContain('says "expired", which no word of the description means');
   await place.until(() => vendor.made.length === 2);

@@ -295,7 +295,10 @@ export class Works implements Workshop {
         waitMs = error instanceof JobLater ? error.afterMs : Math.min(retryMsMax, pollMsMin * 2 ** failures);
         if (failures === 3)
           await this.records.update(taskId, {
-            note: `The provider cannot be asked at the moment (${(error as Error).message}).`,
+            note:
+              oddSince === null
+                ? `The provider cannot be asked at the moment (${(error as Error).message}).`
+                : `The provider's answer is not understood (${(error as Error).message}).`,
           });
       }
     }
