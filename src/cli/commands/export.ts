@@ -31,7 +31,7 @@ import {
 import { pack } from "../../upkeep/archive/pack.js";
 import { sheetOfRows } from "../../upkeep/archive/sheet-of-rows.js";
 import { writeWhole } from "../../whole-file.js";
-import { sayMissing } from "../output/missing-rows.js";
+import { sayMissing, sayMixed } from "../output/missing-rows.js";
 import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
@@ -92,7 +92,9 @@ async function write(
   }
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
-  return flags.final ? sayMissing(await made.missing(), machine) : undefined;
+  if (!flags.final) return undefined;
+  sayMixed(await made.mixed(), machine);
+  return sayMissing(await made.missing(), machine);
 }
 
 /** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */

@@ -41,7 +41,16 @@ import {
 import { type PackedPageOptions, packedPage } from "./gallery.js";
 import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
-import { finalNames, lossOf, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
+import {
+  finalNames,
+  lossOf,
+  type MissingRow,
+  madeOfOtherTakes,
+  missingOf,
+  mixedSetText,
+  type RowOfItem,
+  readRows,
+} from "./sheet-rows.js";
 
 /**
  * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it
@@ -70,6 +79,8 @@ export interface Export {
   page(options: Omit<PackedPageOptions, "isFinal">): ReturnType<typeof packedPage>;
   /** With `final`: the rows without a final file. */
   missing(): Promise<readonly MissingRow[]>;
+  /** With `final`: which files were made of another take than the set has, and what to do, in words; null if none was. */
+  mixed(): Promise<string | null>;
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
   /** The params of all items of the run. */
@@ -167,6 +178,7 @@ export async function exportFrom(
       return packedPage(store, run, ({ file }) => packed.get(file) ?? null, { ...options, isFinal: final });
     },
     missing: () => missingOf(shown),
+    mixed: async () => (final ? mixedSetText(await madeOfOtherTakes(store, run, rows, shown), run) : null),
     params: () => paramsOf(rows),
     localInput: await firstLocal(retried),
   };
