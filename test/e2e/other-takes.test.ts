@@ -100,3 +100,44 @@ test("where nothing has to be approved, the way to the picked take is named whol
   await did("redo a-large --yes");
   expect(await did("export --final --columns item")).toContain("a-edit-v2\r\na-large-v2\r\n");
 });
+
+test("an item and what is made of it are not made again at once: the second would be made of the first as it was", async () => {
+  const { did, service } = await made();
+  const before = service.made.length;
+  expect(await did("redo a-edit a-large --yes", 2)).toContain(
+    "a-large would be made of the present a-edit, not of its new take. Nothing was changed. " +
+      "`bulkgen reject a-edit a-large --again` makes them anew, each once you have approved the one before it",
+  );
+  expect(await did("redo --filter id=a* --yes", 2)).toContain("a-large would be made of the present a-edit");
+  expect(service.made.length).toBe(before);
+  // As the message says.
+  await did("reject a-edit a-large --again --yes", 10);
+  expect(service.made.length).toBe(before + 1);
+  await did("approve a-edit-v2");
+  await did("resume --yes", 10);
+  await did("approve a-large-v2");
+  expect(await did("export --final --columns item")).toContain("a-edit-v2\r\na-large-v2\r\n");
+  expect(await did("export --final --columns item")).not.toContain("another take");
+  // Other rows go together.
+  await did("redo b-edit c-large --yes", 10);
+});
+
+test("the same holds over several steps, and for a change of the prompt", async () => {
+  const { did, service } = await made(`${shop}  - { name: poster, image_url: "@large" }\n`);
+  const before = service.made.length;
+  expect(await did("redo a-edit a-poster --prompt blue --yes", 2)).toContain(
+    "a-poster would be made of the present a-edit (through a-large), not of its new take. Nothing was changed. " +
+      "Make them one after the other: first `bulkgen redo a-edit --prompt …`. Then reject a-edit, approve its new take, and `bulkgen redo a-large`",
+  );
+  expect(service.made.length).toBe(before);
+  // A rejected one makes way for its new take, for which what follows waits.
+  await did("reject a-edit");
+  await did("redo a-edit a-large --yes", 10);
+  expect(service.made.length).toBe(before + 1);
+  // Once that is approved, another one is a choice of its own.
+  await did("approve a-edit-v2");
+  await did("resume --yes");
+  expect(await did("redo a-edit a-large --yes", 2)).toContain(
+    "a-large would be made of the present a-edit-v2",
+  );
+});
