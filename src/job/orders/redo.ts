@@ -356,7 +356,7 @@ export function* addVariants(changes: Changes, run: Run, variants: readonly NewI
  * The options of a new run that only has the agreed items. It was started by the person who gives the order, and it
  * does not count as rebuilt, even if the run before it was.
  */
-function anew({ rebuilt, forecast: _, ...options }: RunOptions): RunOptions {
+function anew({ rebuilt, forecast: _, manifestSha256: _ofSheet, ...options }: RunOptions): RunOptions {
   return { ...options, ...(rebuilt === true ? { maxCredits: null } : {}), beganBy: whoIsHere() };
 }
 
