@@ -3,7 +3,6 @@ import { extname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
-import { reviewedNames } from "../../job/orders/review.js";
 import type { Machine } from "../../machine.js";
 import { manifestFolder } from "../../manifest/folder.js";
 import { foldedName, paramColumn, paramKey } from "../../manifest/shape/columns.js";
@@ -32,6 +31,7 @@ import { pack } from "../../upkeep/archive/pack.js";
 import { sheetOfRows } from "../../upkeep/archive/sheet-of-rows.js";
 import { writeWhole } from "../../whole-file.js";
 import { sayMissing, sayMixed } from "../output/missing-rows.js";
+import { namesIn } from "../output/review-file.js";
 import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
@@ -47,10 +47,7 @@ export async function exportSheet({
       "usage",
       `--failed: only csv and xlsx can name the job that the rows belong to, got ${format}. Nothing was written.`,
     );
-  const reviewed =
-    flags.from === undefined
-      ? null
-      : await reviewedNames(resolve(machine.cwd, flags.from), ["pick", "approve"]);
+  const reviewed = flags.from === undefined ? null : await namesIn(flags.from, ["pick", "approve"], machine);
   const options = {
     workspace: workspaceOf(flags, machine),
     run: args.run,
