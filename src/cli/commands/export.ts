@@ -3,6 +3,8 @@ import { extname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
+import { inCredits, noCredits } from "../../core/money.js";
+import { filledColumns } from "../../core/ports/store.js";
 import type { Machine } from "../../machine.js";
 import { manifestFolder } from "../../manifest/folder.js";
 import { foldedName, paramColumn, paramKey } from "../../manifest/shape/columns.js";
@@ -89,9 +91,28 @@ async function write(
   }
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
+  const isSheet = to !== null || (zip !== null && !flags.filesOnly);
+  if (isSheet && listsCredits(made, chosen, flags)) await sayUnlisted(made, flags, machine);
   if (!flags.final) return undefined;
   sayMixed(await made.mixed(), machine);
   return sayMissing(await made.missing(), machine);
+}
+
+function listsCredits(
+  { columns, failed }: Export,
+  chosen: readonly ChosenColumn[] | null,
+  { perRow }: ExportFlags,
+): boolean {
+  if (failed !== null) return false;
+  const credits = ownNames(columns)[filledColumns.indexOf("credits")];
+  return chosen === null ? !perRow : chosen.some(({ column }) => column === credits);
+}
+
+/** The credits of a sheet are less than what was charged once files were replaced. */
+async function sayUnlisted(made: Export, flags: ExportFlags, machine: Machine): Promise<void> {
+  const unlisted = flags.quiet ? null : await made.unlisted();
+  if (unlisted !== null && unlisted > noCredits)
+    report(flags, machine, `${inCredits(unlisted)} for replaced, removed or rejected files are not listed`);
 }
 
 /** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */
