@@ -11,6 +11,7 @@ import type { RequestChange } from "../../core/ports/orders.js";
 import type { Item, NewItem, Run } from "../../core/ports/store.js";
 import { rowIdOf, variantFileName, variantName } from "../../core/variant.js";
 import { isOption, parameterOf, unknownParam, wrongValue } from "../../plan/check-row.js";
+import { listsNoPrompt } from "../../plan/findings.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import type { Changes, Store, TransactionPart } from "../../store/workspace/workspace.js";
@@ -320,6 +321,21 @@ export function checkChange(items: readonly Offered[], change: RequestChange, { 
       );
     }
   }
+}
+
+/** Which retakes ask for another prompt of a model that does not list any; null if none does. */
+export function promptNote(
+  items: readonly Offered[],
+  change: RequestChange | undefined,
+  { models }: ModelList,
+): string | null {
+  if (change?.prompt === undefined) return null;
+  const unprompted = models.filter(listsNoPrompt).map(({ model_key: key }) => key);
+  const asking = items.filter(({ model }) => unprompted.includes(model));
+  if (asking.length === 0) return null;
+  const named = [...new Set(asking.map(({ model }) => model))];
+  const [model, lists] = named.length === 1 ? ["model", "does"] : ["models", "do"];
+  return `${someOf(asking.map(({ rowId }) => rowId))}: ${model} ${named.join(", ")} ${lists} not list prompt as an input; it is sent anyway, and may make the same file again`;
 }
 
 /** A new variant of each item, numbered after the existing ones. */
