@@ -55,6 +55,8 @@ export interface CommandDefinition {
   /** Printed below the help. */
   note?: string;
   subcommands?: readonly CommandDefinition[];
+  /** What does the work of options that people expect of it, by their names. */
+  instead?: Readonly<Record<string, string>>;
   /** Loads the module that does the work; a command without one only groups others. */
   load?: () => Promise<Handler>;
 }
@@ -382,6 +384,12 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "reject archived items that wait for approval; with --again make new variants of them",
     positionals: [decidedItems],
     flags: rejectFlags,
+    instead: {
+      prompt:
+        "`bulkgen reject ITEM`, then `bulkgen redo ITEM --prompt TEXT` makes it anew with another prompt.",
+      param:
+        "`bulkgen reject ITEM`, then `bulkgen redo ITEM --param KEY=VALUE` makes it anew with another param.",
+    },
     examples: ["bulkgen reject lamp-picture", "bulkgen reject lamp-picture --again"],
     load: async () => (await import("./commands/item-orders.js")).reject,
   },

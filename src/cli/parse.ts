@@ -133,7 +133,10 @@ function lineOf(
   }
   const help = listOf(words["help"]).includes("true");
   if (help) return { path, help, line, given, args: {} };
-  const takers = (flag: string) => takersOf(flag, path.slice(0, -1), path.at(-2)?.subcommands ?? all);
+  const takers = (flag: string) =>
+    command.instead?.[flag]
+      ? ` ${command.instead[flag]}`
+      : takersOf(flag, path.slice(0, -1), path.at(-2)?.subcommands ?? all);
   const mistake = mistakeIn({ flags, takers }, line, words, argv);
   if (mistake !== null) throw new EarlyExit("usage", `${mistake} ${hint}`);
   try {

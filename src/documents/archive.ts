@@ -120,6 +120,12 @@ export const gallery = z.strictObject({
   missing: z
     .array(z.strictObject({ row: rowNumber, rowId, reason: text("why, for people") }))
     .describe("the rows that a page of the final set lacks; none on other pages"),
+  mixed: z
+    .string()
+    .nullable()
+    .describe(
+      "which files of the final set were made of another take than it has, and what to do, for people; null if none was",
+    ),
 });
 
 export const pick = z.array(

@@ -206,6 +206,22 @@ function inputNotes(row: Row, model: Model): string[] {
     .map((field) => `model ${model.model_key} does not list ${field} as an input; it is sent anyway`);
 }
 
+/** Whether the service lists what a model needs, and no prompt among it. It may take one all the same. */
+export function listsNoPrompt({ input_type: type }: Model): boolean {
+  return inputTypes.includes(type as InputType) && !requiredFor(type).includes("prompt");
+}
+
+/** Items that are bought again for a prompt that their model does not list. */
+export function changedPromptNotes(changed: Iterable<{ model: string; number: number }>): string[] {
+  const gathered = new Gathered();
+  for (const { model, number } of changed)
+    gathered.add(
+      `model ${model} does not list prompt as an input; it is sent anyway, and its change alone makes a new item`,
+      number,
+    );
+  return gathered.lines();
+}
+
 /** A column `aspect_ratio` does nothing; its author most likely meant `params.aspect_ratio`. */
 export function unusedParamColumns(unused: readonly string[], models: readonly Model[]): Finding[] {
   return unused.flatMap((column) => {

@@ -15,7 +15,15 @@ import { someOf } from "../text/reasons.js";
 import { finishChains, References } from "./chains.js";
 import { type CheckedRow, checkRow, parameterOf, Said } from "./check-row.js";
 import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, paidFor } from "./cost.js";
-import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
+import {
+  blockersOf,
+  changedPromptNotes,
+  listsNoPrompt,
+  missingWarning,
+  Notes,
+  unusedParamColumns,
+  warningsOf,
+} from "./findings.js";
 import { type GoodRow, Items, knownItem, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
 import { PaidRows } from "./paid-rows.js";
@@ -351,6 +359,7 @@ function concluded(
   const requests = requestsOf({ sums: made, open, isShortOfCredits: fit.items < due, chainMs }, input);
   const files = expectedFiles(made, input.sizes ?? []);
   const usedModels = input.models.filter((model) => planning.usedModels.has(model.model_key));
+  const unprompted = usedModels.filter(listsNoPrompt).map(({ model_key: key }) => key);
   const missing = known > 0 ? draft.missing() : [];
   return {
     job: manifest.name,
@@ -372,7 +381,11 @@ function concluded(
       ...planning.items.identical(selection !== null),
       ...unusedParamColumns(unusedColumns, usedModels),
     ],
-    notes: [...notes, ...ordered.notes],
+    notes: [
+      ...notes,
+      ...ordered.notes,
+      ...(known > 0 && unprompted.length > 0 ? changedPromptNotes(draft.changedPrompts(unprompted)) : []),
+    ],
     publish: publishOf(manifest),
     after: afterOf(manifest),
     ...(known > 0 ? draft.comparison() : nothingBefore),

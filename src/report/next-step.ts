@@ -171,6 +171,11 @@ function afterFailures({ run, failureKinds, unreadInputs }: LeftToDo, folder: st
     : `${retry(`--only ${passing.join(",")}`)} again what may succeed as it is; for the others, ${fix}`;
 }
 
+/** Its manifest has changed since the run began, and what takes which rows. `folder` is where the user is. */
+export function changedManifestText(run: Run, folder: string): string {
+  return `${shownPath(run.manifest, folder)} has changed since the run began: \`bulkgen resume\` continues with the rows as they were; ${runAgain(run, folder)} takes the new ones`;
+}
+
 /** The command that plans the run's manifest again, as the same edition and with the same options. */
 function runAgain({ manifest, edition, options }: Run, folder: string | null): string {
   if (manifest === "-") return "run the manifest again";

@@ -77,6 +77,14 @@ describe("the command line", () => {
       ["schedule", "list", "--sandbox"],
       "unknown option --sandbox. `bulkgen schedule add` and `bulkgen schedule edit` take it. See",
     ],
+    [
+      ["reject", "cup", "--again", "--prompt", "a blue cup"],
+      "unknown option --prompt. `bulkgen reject ITEM`, then `bulkgen redo ITEM --prompt TEXT` makes it anew with another prompt. See",
+    ],
+    [
+      ["reject", "cup", "--param", "seed=1"],
+      "unknown option --param. `bulkgen reject ITEM`, then `bulkgen redo ITEM --param KEY=VALUE` makes it anew with another param. See",
+    ],
     [["status", "--rows"], "unknown option --rows. `bulkgen plan` takes it. See"],
     [
       ["run"],

@@ -355,6 +355,9 @@ steps:
     await called(0, place, "approve cup-draft --json");
     await called(0, place, "reject mug-draft --json");
     await call(place, "resume --json", service);
+    await called(10, place, "redo cup-draft --yes --json", service);
+    await called(0, place, "approve cup-draft-v2 --json");
+    await called(10, place, "gallery --final --json");
   });
 
   test("of tasks that are overdue, and requests that never arrived", { timeout: 240_000 }, async () => {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import { newPlace, type Place, run } from "./command.js";
+import { startService } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
 import { unzip } from "./unzip.js";
 
@@ -433,4 +434,37 @@ test("a picture that a row starts from is never replaced", async () => {
     code: 2,
     stderr: expect.stringContaining(`${scan} is a file that old-archive.yaml is made from.`),
   });
+});
+
+test("an export says how many credits it does not list, because files were replaced, removed or rejected", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const rows = ["a,plain-image,a cup", "b,plain-image,a jar", "c,plain-image,a pot"];
+  const write = (...lines: string[]) => place.write("set.csv", ["id,model,prompt", ...lines, ""].join("\n"));
+  const exported = async (line: string) => {
+    const end = await run(place, ["export", ...line.split(" "), "--force"]);
+    expect(end.code, end.stderr).toBe(0);
+    return end.stderr;
+  };
+  write(...rows);
+  await run(place, ["run", "set.csv", "--yes"], service);
+  expect(await exported("--to out.csv")).not.toContain("not listed");
+  write(rows[0] ?? "", "b,plain-image,a blue jar");
+  await run(place, ["run", "set.csv", "--yes"], service);
+  const note = (credits: number) =>
+    `${credits} credits for replaced, removed or rejected files are not listed\n`;
+  expect(await exported("--to out.csv")).toContain(note(4));
+  expect(await exported("--zip out.zip")).toContain(note(4));
+  await run(place, ["redo", "a", "--yes"], service);
+  await run(place, ["reject", "a-v2"]);
+  // The sheet lists a rejected file, the final set does not.
+  expect(await exported("--to out.csv")).toContain(note(4));
+  expect(await exported("--final --to out.csv")).toContain(note(6));
+  // Where no credits are listed, none are missed, nor among selected rows.
+  for (const line of [
+    "--zip out.zip --files-only",
+    "--to out.csv --columns id,file",
+    "--to out.csv --filter id=a",
+  ])
+    expect(await exported(line)).not.toContain("not listed");
 });

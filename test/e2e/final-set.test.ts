@@ -50,7 +50,11 @@ test("a film is handed over with the approved take of each frame, and never with
   const rest = await run(where, ["resume", "--yes"], service);
   expect(rest.code, rest.stderr).toBe(0);
   const done = await run(where, ["export", "--final", "--zip", "set.zip"]);
-  expect(done).toMatchObject({ code: 0, stderr: "set.zip: 4 files, index.jsonl, sheet.csv\n" });
+  expect(done).toMatchObject({
+    code: 0,
+    stderr:
+      "set.zip: 4 files, index.jsonl, sheet.csv\n2 credits for replaced, removed or rejected files are not listed\n",
+  });
   const { names, sheet } = zipped(where);
   expect(names).toEqual([
     "cup-clip.png",
@@ -105,7 +109,7 @@ test("whoever chooses another take is told what was made of the first one, and w
   await run(where, ["redo", "cup-frame", "--yes"], service);
   const picked = await run(where, ["pick", "cup-frame-v2"]);
   expect(picked.stdout).toBe(
-    "cup-frame-v2 is picked. cup-clip was made of cup-frame: reject cup-frame, then `bulkgen redo cup-clip` makes it of cup-frame-v2, for 2 credits\n",
+    "cup-frame-v2 is picked. cup-clip was made of cup-frame: `bulkgen reject cup-frame`, `bulkgen approve cup-frame-v2`, then `bulkgen redo cup-clip` makes it of cup-frame-v2, for 2 credits\n",
   );
   const early = await run(where, ["redo", "cup-clip", "--max-price", "1"], service);
   expect(early.code).toBe(2);
@@ -194,7 +198,9 @@ test("where nothing has to be approved, a rejected item's next take is approved 
     "cup-big would be made of cup-clip again, which was made of a rejected take. Make cup-clip again first, reject it and approve its new take. Nothing was changed.",
   );
   await did("reject cup-clip");
-  expect(await did("pick cup-clip-v2")).toContain("approve cup-clip-v2, then `bulkgen redo cup-big`");
+  expect(await did("pick cup-clip-v2")).toContain(
+    "`bulkgen approve cup-clip-v2`, then `bulkgen redo cup-big`",
+  );
   await did("approve cup-clip-v2");
   await did("redo cup-big --yes");
   const files = async () => (await did("export --final --columns file")).match(/cup-[\w-]+\.png/g);

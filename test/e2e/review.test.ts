@@ -50,6 +50,26 @@ test("a run with --gallery ends with the page of its files, whose names commands
   expect((await call(place, "reject", "--from", "review.csv")).stdout).toBe("a03 is rejected\n");
 });
 
+test("columns of a review file that no command reads are named", slow, async () => {
+  const place = await made();
+  place.write(
+    "review.csv",
+    "id,decision,note,Prompt,row,path\na01,pick,too dark,a cup,a01,a01.png\na02,redo,,,a02,\n",
+  );
+  const note =
+    "bulkgen: the columns note, prompt of review.csv are not used: only id and decision are read.\n";
+  expect((await call(place, "pick", "--from", "review.csv")).stderr).toBe(note);
+  expect((await call(place, "export", "--from", "review.csv", "--columns", "item")).stderr).toBe(note);
+  expect((await call(place, "redo", "--from", "review.csv", "--yes")).stderr).toContain(note);
+  place.write("review.csv", "id,decision,note\na01,reject,too dark\n");
+  expect((await call(place, "reject", "--from", "review.csv")).stderr).toBe(
+    "bulkgen: the column note of review.csv is not used: only id and decision are read.\n",
+  );
+  // As a gallery saves it.
+  place.write("review.csv", "id,decision,row,path\na02,reject,a02,a02.png\n");
+  expect((await call(place, "reject", "--from", "review.csv")).stderr).toBe("");
+});
+
 test("what a review file gets wrong is named with its row, and nothing is changed", slow, async () => {
   const place = await made();
   place.write("review.csv", "id,decision\na01,pick\nnobody,pick\n\u202eevil,redo\n");

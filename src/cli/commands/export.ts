@@ -3,10 +3,11 @@ import { extname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
-import { reviewedNames } from "../../job/orders/review.js";
+import { inCredits, noCredits } from "../../core/money.js";
+
 import type { Machine } from "../../machine.js";
 import { manifestFolder } from "../../manifest/folder.js";
-import { foldedName, paramColumn, paramKey } from "../../manifest/shape/columns.js";
+import { filledColumns, foldedName, paramColumn, paramKey } from "../../manifest/shape/columns.js";
 import type { SheetForm } from "../../manifest/shape/source.js";
 import { type ExportFlags, type SheetFormat, sheetFormats } from "../../options/archive.js";
 import { selectionOf } from "../../options/manifest.js";
@@ -29,7 +30,8 @@ import {
 import { pack } from "../../upkeep/archive/pack.js";
 import { sheetOfRows } from "../../upkeep/archive/sheet-of-rows.js";
 import { writeWhole } from "../../whole-file.js";
-import { sayLostPicks, sayMissing } from "../output/missing-rows.js";
+import { sayLostPicks, sayMissing, sayMixed } from "../output/missing-rows.js";
+import { namesIn } from "../output/review-file.js";
 import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
@@ -45,10 +47,7 @@ export async function exportSheet({
       "usage",
       `--failed: only csv and xlsx can name the job that the rows belong to, got ${format}. Nothing was written.`,
     );
-  const reviewed =
-    flags.from === undefined
-      ? null
-      : await reviewedNames(resolve(machine.cwd, flags.from), ["pick", "approve"]);
+  const reviewed = flags.from === undefined ? null : await namesIn(flags.from, ["pick", "approve"], machine);
   const options = {
     workspace: workspaceOf(flags, machine),
     run: args.run,
@@ -87,7 +86,28 @@ async function write(
   }
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
-  return flags.final ? sayMissing(await made.missing(), machine) : undefined;
+  const isSheet = to !== null || (zip !== null && !flags.filesOnly);
+  if (isSheet && listsCredits(made, chosen, flags)) await sayUnlisted(made, flags, machine);
+  if (!flags.final) return undefined;
+  sayMixed(await made.mixed(), machine);
+  return sayMissing(await made.missing(), machine);
+}
+
+function listsCredits(
+  { columns, failed }: Export,
+  chosen: readonly ChosenColumn[] | null,
+  { perRow }: ExportFlags,
+): boolean {
+  if (failed !== null) return false;
+  const credits = ownNames(columns)[filledColumns.indexOf("credits")];
+  return chosen === null ? !perRow : chosen.some(({ column }) => column === credits);
+}
+
+/** The credits of a sheet are less than what was charged once files were replaced. */
+async function sayUnlisted(made: Export, flags: ExportFlags, machine: Machine): Promise<void> {
+  const unlisted = flags.quiet ? null : await made.unlisted();
+  if (unlisted !== null && unlisted > noCredits)
+    report(flags, machine, `${inCredits(unlisted)} for replaced, removed or rejected files are not listed`);
 }
 
 /** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */

@@ -6,7 +6,7 @@ import { shownPath } from "../../report/problem-text.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import { writeGallery } from "../../upkeep/archive/gallery.js";
-import { sayLostPicks, sayMissing } from "../output/missing-rows.js";
+import { sayLostPicks, sayMissing, sayMixed } from "../output/missing-rows.js";
 import { openDisplay } from "../output/open-display.js";
 import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
@@ -30,6 +30,7 @@ export async function gallery({
     onProgress: (done, all) => display.counting(`${done} of ${all} files`),
   }).finally(display.end);
   sayLostPicks(made.lostPicks, machine);
+  sayMixed(made.mixed, machine);
   const exit = sayMissing(missing, machine);
   if (flags.quiet && !flags.json) return exit;
   const page = shownPath(made.page, machine.cwd);

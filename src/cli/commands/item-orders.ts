@@ -1,4 +1,3 @@
-import { resolve as resolvePath } from "node:path";
 import { defined } from "../../core/defined.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { failureKinds } from "../../core/failure.js";
@@ -9,7 +8,7 @@ import { type Carried, carriedOutHere, continuationOf, giveOrder } from "../../j
 import { redoItems, retryFailed } from "../../job/orders/redo.js";
 import { agreedTo, type FindItems, type PriceConsent } from "../../job/orders/request.js";
 import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
-import { type ReviewDecision, reviewedNames } from "../../job/orders/review.js";
+import type { ReviewDecision } from "../../job/orders/review.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import type { JobOptions } from "../../job/run/run-job.js";
 import type { Machine } from "../../machine.js";
@@ -27,6 +26,7 @@ import { lockWorkspace } from "../../workspace/open.js";
 import { askPrice } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
+import { namesIn } from "../output/review-file.js";
 import { workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 import { onSlow, showCarried } from "./pause.js";
@@ -115,8 +115,7 @@ export async function redo({
   const { from } = flags;
   if (from !== undefined && args.items.length > 0)
     throw new EarlyExit("usage", "expected items or --from FILE, got both");
-  const names =
-    from === undefined ? args.items : await reviewedNames(resolvePath(machine.cwd, from), ["redo"]);
+  const names = from === undefined ? args.items : await namesIn(from, ["redo"], machine);
   const { param: params, prompt, maxPrice } = flags;
   const change = params === undefined && prompt === undefined ? null : defined({ params, prompt });
   const findItems = redoItems({
@@ -190,14 +189,14 @@ export async function reject({
 async function decidedItems(
   items: readonly string[],
   flags: ApproveFlags,
-  { cwd }: Machine,
+  machine: Machine,
   decisions: readonly ReviewDecision[],
 ): Promise<DecidedItems> {
   const { from, all = false } = flags;
   if (from !== undefined && (items.length > 0 || all))
     throw new EarlyExit("usage", "expected items, --all or --from FILE, got more than one of them");
-  const names = from === undefined ? items : await reviewedNames(resolvePath(cwd, from), decisions);
-  return { names, all, selection: selectionOf(flags), cwd };
+  const names = from === undefined ? items : await namesIn(from, decisions, machine);
+  return { names, all, selection: selectionOf(flags), cwd: machine.cwd };
 }
 
 /** An order that submits nothing, by the process with the workspace if there is one. Works offline and needs no key. */

@@ -1,11 +1,10 @@
-import { resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
-import { reviewedNames } from "../../job/orders/review.js";
 import type { PickFlags } from "../../options/archive.js";
 import { pickedText, picksTable } from "../../report/picks.js";
 import { shownPath } from "../../report/problem-text.js";
 import { listPicks, pickItems } from "../../upkeep/archive/picks.js";
 import { print } from "../output/print.js";
+import { namesIn } from "../output/review-file.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -28,8 +27,7 @@ export async function pick({
     return;
   }
   const workspace = workspaceToChange(flags, machine);
-  const names =
-    flags.from === undefined ? args.items : await reviewedNames(resolve(cwd, flags.from), ["pick"]);
+  const names = flags.from === undefined ? args.items : await namesIn(flags.from, ["pick"], machine);
   const items = await pickItems({ workspace, clock, names, cwd, also, undo });
   print(flags, machine, "pick", items, () => pickedText(items, undo));
 }

@@ -14,6 +14,7 @@ import { hasBegunHere } from "../../job/run/run-values.js";
 import { checkModels } from "../../job/run/spending-caps.js";
 import type { Machine } from "../../machine.js";
 import { changedOptions, type ResumeFlags, refuseUnlimitedOrphans } from "../../options/run.js";
+import { changedManifestText } from "../../report/next-step.js";
 import { type Resumed, resumedText, starterText } from "../../report/status.js";
 import { type ResumedRun, resumedJson, resumedRunsText } from "../../report/summary.js";
 import { scheduledIn } from "../../schedule/scheduled-run.js";
@@ -22,6 +23,7 @@ import { count } from "../../text/amounts.js";
 import { type Cell, table } from "../../text/table.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";
 import { type TerminalStyle, terminalStyle } from "../../text/terminal-style.js";
+import { hasChanged } from "../../workspace/changed-manifest.js";
 import { type FindRun, isUnfinished, nothingToResume, unfinishedRun } from "../../workspace/find-run.js";
 import { mustHaveRuns } from "../../workspace/history.js";
 import type { WorkspaceSession } from "../../workspace/open.js";
@@ -216,6 +218,9 @@ async function agreeToAll(
   const isFree = items === 0 || runs.every(({ run }) => run.options.sandbox);
   if (flags.yes || isFree || !machine.stdin.isTTY) return false;
   if (!isShown) machine.stderr.write(list);
+  for (const { run } of runs)
+    if (await hasChanged(run))
+      machine.stderr.write(`${terminalText(changedManifestText(run, machine.cwd))}\n`);
   if (await confirmed({}, machine, machine.interrupt(), spending(price, what))) return true;
   throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }
@@ -263,8 +268,10 @@ async function agreeToRest(
     counts: await store.counts(run.id),
     ...(await spentIn(store, run.id)),
   };
-  if (!flags.quiet && !flags.json)
+  if (!flags.quiet && !flags.json) {
     display.say(resumedText(facts, machine.cwd, terminalStyle(machine.stderr, machine.env)));
+    if (left > 0 && (await hasChanged(run))) display.say(terminalText(changedManifestText(run, machine.cwd)));
+  }
   if (left === 0 || refused !== null) return refused;
   const isAgreed = isWithin(flags, credits) || flags.yes || credits === noCredits;
   if (run.options.sandbox) return null;

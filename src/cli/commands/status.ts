@@ -1,7 +1,10 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { StatusFlags } from "../../options/setup.js";
+import { changedManifestText } from "../../report/next-step.js";
 import { runJson, runsTable, statusJson, statusText } from "../../report/status.js";
+import { terminalText } from "../../text/terminal.js";
+import { hasChanged } from "../../workspace/changed-manifest.js";
 import { noRunsText, refuseLost } from "../../workspace/history.js";
 import { historyOf, statusOf } from "../../workspace/status.js";
 import { type Workspace, workspaceExists } from "../../workspace/workspace.js";
@@ -42,10 +45,12 @@ async function oneRun(
     );
   }
   if (flags.json && facts === null) stderr.write(`${noRunsText(workspace)}\n`);
+  const isOld = facts !== null && facts.resume !== null && !flags.json && (await hasChanged(facts.run));
+  const more = isOld ? `\n${terminalText(changedManifestText(facts.run, cwd))}` : "";
   print(flags, machine, "status", facts && statusJson(facts), (style) =>
     facts === null
       ? noRunsText(workspace)
-      : statusText(facts, cwd, style, elsewhere(workspace, flags.sandbox ?? false, machine)),
+      : statusText(facts, cwd, style, elsewhere(workspace, flags.sandbox ?? false, machine)) + more,
   );
 }
 

@@ -23,3 +23,8 @@ export function sayMissing(
   if (missing.length > missingShown) stderr.write(`  and ${missing.length - missingShown} more\n`);
   return weightiest(missing.map(({ exit }) => exit));
 }
+
+/** Says which files of a final set do not go together. */
+export function sayMixed(mixed: string | null, { stderr }: Pick<Machine, "stderr">): void {
+  if (mixed !== null) stderr.write(`${terminalText(mixed)}\n`);
+}

@@ -75,6 +75,8 @@ export interface RunOptions {
   sandbox: boolean;
   /** The flags that the manifest was read with, as they were given: `[["--repair"], ["--delimiter", "tab"]]`. */
   sheetFlags?: readonly (readonly string[])[];
+  /** What the manifest's file held when it was read, as a hash; absent if it was no file. */
+  manifestSha256?: string;
   /** The run was rebuilt: its own options are lost, and it submits nothing until it gets a cap. */
   rebuilt?: true;
   /** Defaults of the manifest that were left out of requests for a model, which did not take them then, by model. */

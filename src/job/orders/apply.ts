@@ -14,7 +14,7 @@ import { terminalText } from "../../text/terminal.js";
 import { resumeCommand } from "../../workspace/find-run.js";
 import { mayBeDecided } from "./decide.js";
 import type { Facts } from "./facts.js";
-import { madeOfOthersText, madeOfRejectedText } from "./other-takes.js";
+import { madeOfRejectedText, otherTakesOf, otherTakesText } from "./other-takes.js";
 import { addVariants, checkChange, todaysPrices, variantsOf, withChange } from "./redo.js";
 import type { Offered } from "./request.js";
 import { accept, adopt, mustBeHeld, mustHaveOutputs, mustHaveTask, refetch } from "./resolve.js";
@@ -136,10 +136,9 @@ async function decide(
   const [first] = items;
   const named = items.length === 1 ? `${terminalText(first?.rowId ?? "")} is` : `${items.length} items are`;
   const runs = await store.runs();
-  const others = what === "approve" && first ? await store.madeOfOthers(first.id) : [];
   const flags = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
   const chosen =
-    items.length === 1 && first ? madeOfOthersText({ ...first, approval: "approved" }, others, flags) : null;
+    what === "approve" ? otherTakesText(await otherTakesOf(store, items, "approved"), flags) : null;
   const rejected =
     what === "reject" && first
       ? await store.madeOf(
@@ -156,10 +155,11 @@ async function decide(
     const next =
       released.length === 0
         ? ""
-        : `, and ${count(released.length, "item that waited", "items that waited")} can be made`;
+        : `${count(released.length, "item that waited", "items that waited")} can be made`;
+    const more = made === null ? "" : `. ${made}`;
     return {
-      // Otherwise the command that makes what waited follows.
-      done: `${named} ${approval}${next}${made === null || next !== "" ? "" : `. ${made}`}`,
+      // The command that makes what waited follows.
+      done: `${named} ${approval}${more}${next === "" ? "" : `${made === null ? ", and" : "."} ${next}`}`,
       runs: runs.filter(({ id }) => released.includes(id)),
       decisions: items.map((item) => decisionOn(item, runs, approval)),
     };

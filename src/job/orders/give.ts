@@ -15,6 +15,7 @@ import { withStore } from "../../workspace/state.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import { type AppliedOrder, applyRunOrder, checkedOrder, checkRedo, leaveOpen, pricesNow } from "./apply.js";
 import { factsFor, needsFacts } from "./facts.js";
+import { promptNote } from "./redo.js";
 import { agreedTo, type FindItems, type ItemRequest, type PriceConsent, plannedRest } from "./request.js";
 
 export interface GiveOptions {
@@ -158,7 +159,10 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       const charges = await account.accounts.highestCharges(account.accountId());
       // Nobody is asked about a price of what cannot be made.
       if (order.do === "redo") await checkRedo(store, order, facts);
-      const priced = { order, offered: pricesNow(offered, facts, charges), note };
+      const ofPrompt =
+        order.do === "redo" && facts.models ? promptNote(offered, order.change, facts.models) : null;
+      const notes = [note, ofPrompt].filter((each) => each !== null).join("\n");
+      const priced = { order, offered: pricesNow(offered, facts, charges), note: notes || null };
       const agreed = await agreedTo(priced, consent, await plannedRest(store, run, order));
       const work = { store, spendLog: account.spendLog, facts, charges };
       const apply = await checkedOrder(work, run, agreed);

@@ -11,14 +11,17 @@ import type { RequestChange } from "../../core/ports/orders.js";
 import type { Item, NewItem, Run } from "../../core/ports/store.js";
 import { rowIdOf, variantFileName, variantName } from "../../core/variant.js";
 import { isOption, parameterOf, unknownParam, wrongValue } from "../../plan/check-row.js";
+import { listsNoPrompt } from "../../plan/findings.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import type { Changes, Store, TransactionPart } from "../../store/workspace/workspace.js";
 import { count } from "../../text/amounts.js";
 import { someOf } from "../../text/reasons.js";
+import { shellWord } from "../../text/shell.js";
 import { shortText, terminalText } from "../../text/terminal.js";
 import { isUnfinished, newestRun } from "../../workspace/find-run.js";
 import { whoIsHere } from "../../workspace/lock.js";
+import { withVariants } from "../../workspace/takes/sheet-takes.js";
 import { itemNamed } from "./item-named.js";
 import { eachOnce, type FindItems, type Offered, selectItems } from "./request.js";
 import type { ItemName } from "./review.js";
@@ -67,6 +70,7 @@ export function redoItems({ names, selection, cwd, change, maxPrice }: Redo): Fi
     const { run, items } =
       names.length === 0 ? await selected(store, selection) : await named(store, names, selection, cwd);
     await refuseRejectedInputs(store, run, items);
+    await refusePresentInputs(store, run, items, change);
     const known = sumOf(items.map(({ price }) => price));
     const agreed = change?.params && maxPrice !== null && maxPrice > known ? maxPrice : known;
     const offered = await variantsOf(
@@ -110,6 +114,69 @@ async function refuseRejectedInputs(store: Store, { jobId }: Run, items: readonl
           `${terminalText(rowId)} would be made of ${terminalText(parent)} again, which was made of a rejected take. ` +
             `Make ${terminalText(parent)} again first, reject it and approve its new take. Nothing was changed.`,
         );
+}
+
+/**
+ * Of an item and what is made of it, directly or through others, the second would be paid for and made of the first as it is. Throws
+ * EarlyExit.
+ */
+async function refusePresentInputs(
+  store: Store,
+  run: Run,
+  items: readonly Item[],
+  change: RequestChange | null,
+): Promise<void> {
+  if (items.length < 2 || !items.some(({ parents = [] }) => parents.length > 0)) return;
+  const takesMax = await store.variantsMax(run.jobId);
+  const named = new Map<string, Item>();
+  for (const item of items) named.set((await originalOf(store, run, item)).key, item);
+  const next: { item: Item; path: readonly Item[] }[] = items.map((item) => ({ item, path: [item] }));
+  for (let step = next.shift(); step !== undefined; step = next.shift())
+    for (const { id, field } of await store.parentsOf(step.item.id)) {
+      if (id === null || field === "canary") continue;
+      const parent = await store.item(id);
+      const { key } = await originalOf(store, run, parent);
+      const used = parent.approval === "rejected" ? await approvedTake(store, run, key, takesMax) : parent;
+      // It waits for the take that will be approved in place of the rejected one.
+      if (used === undefined) continue;
+      const path = [used, ...step.path];
+      if (named.has(key)) throw presentInput(run, path, change);
+      next.push({ item: used, path });
+    }
+}
+
+/** The newest approved take of the item with this key. */
+async function approvedTake(
+  store: Store,
+  { jobId }: Run,
+  key: string,
+  takesMax: number,
+): Promise<Item | undefined> {
+  const made = await store.made(jobId, withVariants(key, takesMax));
+  return made
+    .map(({ item }) => item)
+    .filter(({ approval, state }) => approval === "approved" && state === "archived")
+    .toSorted((a, b) => a.variant - b.variant)
+    .at(-1);
+}
+
+/** `path` begins with an item that is to be made again, and ends with one that is made of it, through those between. */
+function presentInput({ options }: Run, path: readonly Item[], change: RequestChange | null): EarlyExit {
+  const [first = "", ...rest] = path.map(({ rowId }) => terminalText(rowId));
+  const between = rest.slice(0, -1);
+  const through = between.length === 0 ? "" : ` (through ${between.join(" and ")})`;
+  const flags = options.sandbox ? " --sandbox" : "";
+  const words = path.map(({ rowId }) => shellWord(rowId));
+  const changed = change === null ? "" : change.prompt === undefined ? " --param …" : " --prompt …";
+  // Only what is archived can be rejected.
+  const isAtOnce = change === null && path.every(({ state }) => state === "archived");
+  const way = isAtOnce
+    ? `\`bulkgen reject ${words.join(" ")} --again${flags}\` makes them anew, each once you have approved the one before it`
+    : `Make them one after the other: first \`bulkgen redo ${words[0]}${changed}${flags}\`. Then reject ${first}, approve its new take, and \`bulkgen redo ${words[1]}${flags}\``;
+  return new EarlyExit(
+    "usage",
+    `${rest.at(-1)} would be made of the present ${first}${through}, not of its new take. Nothing was changed. ${way}.`,
+  );
 }
 
 /** What a person should know before paying for retakes; null if nothing. */
@@ -256,6 +323,21 @@ export function checkChange(items: readonly Offered[], change: RequestChange, { 
   }
 }
 
+/** Which retakes ask for another prompt of a model that does not list any; null if none does. */
+export function promptNote(
+  items: readonly Offered[],
+  change: RequestChange | undefined,
+  { models }: ModelList,
+): string | null {
+  if (change?.prompt === undefined) return null;
+  const unprompted = models.filter(listsNoPrompt).map(({ model_key: key }) => key);
+  const asking = items.filter(({ model }) => unprompted.includes(model));
+  if (asking.length === 0) return null;
+  const named = [...new Set(asking.map(({ model }) => model))];
+  const [model, lists] = named.length === 1 ? ["model", "does"] : ["models", "do"];
+  return `${someOf(asking.map(({ rowId }) => rowId))}: ${model} ${named.join(", ")} ${lists} not list prompt as an input; it is sent anyway, and may make the same file again`;
+}
+
 /** A new variant of each item, numbered after the existing ones. */
 export async function variantsOf(store: Store, run: Run, items: readonly Item[]): Promise<NewItem[]> {
   const made: NewItem[] = [];
@@ -290,7 +372,7 @@ export function* addVariants(changes: Changes, run: Run, variants: readonly NewI
  * The options of a new run that only has the agreed items. It was started by the person who gives the order, and it
  * does not count as rebuilt, even if the run before it was.
  */
-function anew({ rebuilt, forecast: _, ...options }: RunOptions): RunOptions {
+function anew({ rebuilt, forecast: _, manifestSha256: _ofSheet, ...options }: RunOptions): RunOptions {
   return { ...options, ...(rebuilt === true ? { maxCredits: null } : {}), beganBy: whoIsHere() };
 }
 

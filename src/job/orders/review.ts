@@ -1,6 +1,8 @@
 import { basename } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { openSource } from "../../manifest/read.js";
+import { someOf } from "../../text/reasons.js";
+import { terminalText } from "../../text/terminal.js";
 
 /**
  * What a review file says about an item. A review file is a sheet with the columns `id` and `decision`, such as a
@@ -20,15 +22,19 @@ export interface ReviewedName {
 /** How a person names an item: on the command line, or in a review file. */
 export type ItemName = string | ReviewedName;
 
+/** The columns of a review file; `row` and `path` of one that a gallery saves are for people. */
+const reviewColumns: readonly string[] = ["id", "decision", "row", "path"];
+
 /**
- * The names of the items for which a review file has these decisions. Throws EarlyExit if it has none, or if the file
- * cannot be read.
+ * The names of the items for which a review file has these decisions; `note` is told of columns that nothing reads. Throws EarlyExit
+ * if it has none, or if the file cannot be read.
  */
 export async function reviewedNames(
   file: string,
   decisions: readonly ReviewDecision[],
+  note: (text: string) => void,
 ): Promise<ReviewedName[]> {
-  const { problems, batches } = await openSource(file, { called: "review file" });
+  const { columns, problems, batches } = await openSource(file, { called: "review file" });
   const names: ReviewedName[] = [];
   const others = new Set<ReviewDecision>();
   const wrong = problems.map(({ message, got, nearest }) =>
@@ -51,6 +57,8 @@ export async function reviewedNames(
   }
   if (wrong.length > 0)
     throw new EarlyExit("usage", `${file} cannot be used:\n  ${wrong.join("\n  ")}\nNothing was changed.`);
+  const unused = columns.filter((column) => !reviewColumns.includes(column));
+  if (names.length > 0 && unused.length > 0) note(unusedText(unused, basename(file)));
   if (names.length > 0) return names;
   throw new EarlyExit(
     "usage",
@@ -58,6 +66,11 @@ export async function reviewedNames(
       ? `${file} has no decisions: expected a sheet with the columns id and decision, one item a row`
       : `${file} has no decision that this command takes (${decisions.join(", ")}), only ${[...others].join(", ")}`,
   );
+}
+
+function unusedText(columns: readonly string[], file: string): string {
+  const [column, are] = columns.length === 1 ? ["column", "is"] : ["columns", "are"];
+  return `the ${column} ${someOf(columns)} of ${terminalText(file)} ${are} not used: only id and decision are read`;
 }
 
 /** Puts the place of a name in front of a message about its item. */

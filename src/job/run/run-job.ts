@@ -11,6 +11,7 @@ import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Output, Run } from "../../core/ports/store.js";
 import type { Reason } from "../../core/reason.js";
+import { contentHash } from "../../manifest/content-hash.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import {
   exitOfRefusal,
@@ -174,6 +175,7 @@ interface Enrolled extends AccountReading {
 async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Promise<Enrolled> {
   const draft = openDraft();
   try {
+    const manifestSha256 = await contentHash(options.manifest);
     const { plan, ...reading } = await prepare({
       ...options,
       draft,
@@ -196,7 +198,7 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     // Before the run: what it buys is known by it.
     await opened.account.accounts.leftOut(opened.account.accountId(), plan.leftOut);
     const startedAt = options.clock.now();
-    const run = await enroll(options, opened, plan, reading.me);
+    const run = await enroll(options, opened, plan, reading.me, manifestSha256);
     const unpaid = plan.due - plan.fit.items;
     const leftOut = isFitted(plan, options) ? unpaid : 0;
     return { run, startedAt, ...reading, leftOut, skipped, inOrder: unpaid > 0 };
@@ -210,6 +212,7 @@ async function enroll(
   { store, connection }: WorkspaceSession,
   plan: Plan,
   me: Me,
+  manifestSha256: string | null,
 ): Promise<Run> {
   const fitted = isFitted(plan, options);
   const reached = (item: PlannedItem) => !item.due || item.fits || !fitted;
@@ -235,6 +238,7 @@ async function enroll(
       ...publishOf(options, plan),
       forecast: plan.requests.forecast,
       ...(Object.keys(plan.leftOut).length > 0 ? { leftOut: plan.leftOut } : {}),
+      ...(manifestSha256 === null ? {} : { manifestSha256 }),
       beganBy: starterOf(options),
     },
   };

@@ -67,6 +67,10 @@ export function draftHistory(db: Sqlite, sql: Sql, { tally }: DraftProgress) {
     },
 
     comparison: (): Comparison => comparison(db),
+
+    /** Rows of these models whose prompt is all that differs from before. */
+    changedPrompts: (models: readonly string[]): { model: string; number: number }[] =>
+      sql(changedPrompts).all(JSON.stringify(models)) as { model: string; number: number }[],
   };
 }
 
@@ -123,6 +127,15 @@ interface Pair {
   oldKey: string;
   document: string;
 }
+
+/** An item that is made of a new one is new itself. */
+const changedPrompts = `
+  SELECT d.model, d.number FROM changes c JOIN planned d ON d.position = c.position
+  WHERE d.wanted AND d.due AND d.model IN (SELECT value FROM json_each(?))
+    AND json_array_length(c.fields) = 1 AND json_extract(c.fields, '$[0].field') = 'prompt'
+    AND NOT EXISTS (SELECT 1 FROM json_each(coalesce(d.parents, '[]')) parent
+      WHERE json_extract(parent.value, '$.key') NOT IN (SELECT key FROM known))
+  ORDER BY c.position`;
 
 function comparison(db: Sqlite): Comparison {
   const archived = "planned d JOIN known k ON k.key = d.key WHERE d.wanted AND k.state = 'archived'";

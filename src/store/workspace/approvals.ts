@@ -71,8 +71,8 @@ export function approvalMethods(connection: Database) {
       }),
 
     /**
-     * Archived items that were made of another take of this item's row, and that have no take made of this one: what a person
-     * has chosen is not in them.
+     * Archived items that were made of another take of this item's row, and that have no take made of this one, or waiting for
+     * a take of that row: what a person has chosen is not in them.
      */
     madeOfOthers: (itemId: number): Promise<MadeOfOther[]> =>
       read(function* () {
@@ -138,18 +138,28 @@ export interface MadeOfOther {
   /** Of that take. */
   approval: Approval | null;
   price: Credits;
+  /** Of the item itself. */
+  own: Approval | null;
+  /** 1 if a person has picked the item, else 0. */
+  picks: number;
+  /** Its place in the sheet, which its takes have in common. */
+  position: number;
+  rowNumber: number;
 }
 
 const variantNumbered =
   "SELECT job_id AS jobId, key, edition, row_id AS rowId, variant FROM items WHERE id = ?";
 const usersOfOthers = `
-  SELECT child.row_id AS rowId, parent.row_id AS "madeOf", parent.approval, child.price
+  SELECT child.row_id AS rowId, parent.row_id AS "madeOf", parent.approval, child.price, child.approval AS own,
+    child.position, child.row_number AS "rowNumber", (SELECT count(*) FROM picks WHERE item_id = child.id) AS picks
   FROM items parent JOIN parents ON parents.parent_key = parent.key
     JOIN items child ON child.id = parents.item_id AND child.job_id = parent.job_id
   WHERE parent.job_id = @jobId AND parent.key IN (SELECT value FROM json_each(@others)) AND parents.field <> 'canary'
     AND child.state = 'archived' AND child.vanished = 0 AND NOT EXISTS (
       SELECT 1 FROM parents own JOIN items other ON other.id = own.item_id
-      WHERE other.job_id = @jobId AND own.parent_key = @key AND own.field = parents.field
+      WHERE other.job_id = @jobId AND own.field = parents.field
+        AND (own.parent_key = @key
+          OR (other.state = 'blocked' AND own.parent_key IN (SELECT value FROM json_each(@others))))
         AND other.position = child.position AND other.row_number = child.row_number)
   ORDER BY child.position, child.variant`;
 

@@ -1,3 +1,4 @@
+import type { Credits } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { ArchivedOutput, MadeItem, ModelSize } from "../../core/ports/store.js";
 import { selectAttempts } from "./attempts.js";
@@ -36,6 +37,12 @@ const filesOfItems = `
   ORDER BY item_id, number`;
 const attemptsOfItems = `${selectAttempts} WHERE ${areNamed} ORDER BY item_id, number`;
 
+/** An export lists what an item's newest attempt was charged. */
+const chargedOfEdition = `
+  SELECT coalesce(sum(attempts.charged), 0) FROM attempts JOIN items ON items.id = attempts.item_id
+  WHERE items.job_id = @jobId AND items.edition = @edition
+    AND attempts.number = (SELECT max(number) FROM attempts newest WHERE newest.item_id = items.id)`;
+
 type FileRow = MadeItem["files"][number] & { itemId: number };
 
 export function archivedMethods({ sql, read, root }: RootedDatabase) {
@@ -56,6 +63,12 @@ export function archivedMethods({ sql, read, root }: RootedDatabase) {
           files: row.state === "archived" ? (files.get(row.id) ?? []) : [],
           attempts: attempts.get(row.id) ?? [],
         }));
+      }),
+
+    /** What the newest attempts of all items that an edition of a job ever had were charged. */
+    chargedOf: (jobId: number, edition: string): Promise<Credits> =>
+      read(function* () {
+        return (yield* sql(chargedOfEdition).value({ jobId, edition })) as Credits;
       }),
 
     /** The highest number of a variant in the job; 1 if nothing was redone. */

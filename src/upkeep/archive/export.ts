@@ -6,6 +6,7 @@ import { Indexes, stepOf } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
+import { type Credits, minus, noCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, KeptSheet, MadeItem, Run } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
@@ -41,7 +42,16 @@ import {
 import { type PackedPageOptions, packedPage } from "./gallery.js";
 import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
-import { finalNames, lossOf, type MissingRow, missingOf, type RowOfItem, readRows } from "./sheet-rows.js";
+import {
+  finalNames,
+  lossOf,
+  type MissingRow,
+  madeOfOtherTakes,
+  missingOf,
+  mixedSetText,
+  type RowOfItem,
+  readRows,
+} from "./sheet-rows.js";
 
 /**
  * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it
@@ -70,6 +80,13 @@ export interface Export {
   page(options: Omit<PackedPageOptions, "isFinal">): ReturnType<typeof packedPage>;
   /** With `final`: the rows without a final file. */
   missing(): Promise<readonly MissingRow[]>;
+  /** With `final`: which files were made of another take than the set has, and what to do, in words; null if none was. */
+  mixed(): Promise<string | null>;
+  /**
+   * What was charged for items that no line is about: their rows were replaced or removed, or they are no final takes. Null for a part
+   * of the sheet, and for an earlier run.
+   */
+  unlisted(): Promise<Credits | null>;
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
   /** The params of all items of the run. */
@@ -167,9 +184,26 @@ export async function exportFrom(
       return packedPage(store, run, ({ file }) => packed.get(file) ?? null, { ...options, isFinal: final });
     },
     missing: () => missingOf(shown),
+    mixed: async () => (final ? mixedSetText(await madeOfOtherTakes(store, run, rows, shown), run) : null),
     params: () => paramsOf(rows),
+    unlisted: async () => (isWhole && !failed && isNewest(run, runs) ? unlistedOf(store, run, shown) : null),
     localInput: await firstLocal(retried),
   };
+}
+
+function isNewest({ id, edition }: Run, runs: readonly Run[]): boolean {
+  return !runs.some((other) => other.edition === edition && other.id > id);
+}
+
+async function unlistedOf(store: Store, { jobId, edition }: Run, shown: Lines<RowOfItem>): Promise<Credits> {
+  const seen = new Set<number>();
+  let listed = noCredits;
+  for await (const { made } of shown) {
+    if (made === null || seen.has(made.item.id)) continue;
+    seen.add(made.item.id);
+    listed = plus(listed, made.attempts.at(-1)?.charged ?? noCredits);
+  }
+  return minus(await store.chargedOf(jobId, edition), listed);
 }
 
 async function paramsOf(rows: Lines<RowOfItem>): Promise<Set<string>> {

@@ -7,4 +7,6 @@ export interface FinalSet {
   files: { row: number; rowId: string; path: string; name: string; prompt: string | null }[];
   /** Items without a final file, and why, for people. */
   missing: { row: number; rowId: string; reason: string }[];
+  /** Which files were made of another take than the set has, and what to do, for people; null if none was. */
+  mixed: string | null;
 }

@@ -27,7 +27,14 @@ import { mappedLines } from "./filled-sheet.js";
 import { refuseKept } from "./kept-files.js";
 import { nothingPicked } from "./picks.js";
 import { openPreviews, type Preview, type Previews } from "./previews.js";
-import { lossOf, type MissingRow, missingOf, readRows } from "./sheet-rows.js";
+import {
+  lossOf,
+  type MissingRow,
+  madeOfOtherTakes,
+  missingOf,
+  mixedSetText,
+  readRows,
+} from "./sheet-rows.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
@@ -58,6 +65,8 @@ export interface Gallery {
   lostPicks: string | null;
   /** The rows that a page of the final set lacks; none on other pages. */
   missing: readonly MissingRow[];
+  /** Which files of the final set were made of another take than it has, and what to do, in words; null if none was. */
+  mixed: string | null;
 }
 
 /** What the page holds, as it is embedded in it. */
@@ -179,22 +188,23 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
       });
       await writeWhole(path, page);
     });
-    const missing = final?.missing ?? [];
-    return { page: path, job: run.jobName, files: outputs.length, lostPicks: lostText, missing };
+    const { missing = [], mixed = null } = final ?? {};
+    return { page: path, job: run.jobName, files: outputs.length, lostPicks: lostText, missing, mixed };
   });
 }
 
-/** The items of the final set whose files are there, and the rows without one. */
+/** The items of the final set whose files are there, the rows without one, and what does not go together. */
 async function finalItems(
   store: Store,
   run: Run,
-): Promise<{ items: ReadonlySet<number>; missing: readonly MissingRow[] }> {
+): Promise<{ items: ReadonlySet<number>; missing: readonly MissingRow[]; mixed: string | null }> {
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
   const rows = mappedLines((await readRows(store, run, true)).rows, lossOf(runs));
   const items = new Set<number>();
   for await (const { made, without } of rows)
     if (made !== null && without === undefined) items.add(made.item.id);
-  return { items, missing: await missingOf(rows) };
+  const mixed = mixedSetText(await madeOfOtherTakes(store, run, rows), run);
+  return { items, missing: await missingOf(rows), mixed };
 }
 
 async function pickedOnes(store: Store, picks: ReadonlySet<number>): Promise<ReadonlySet<number>> {

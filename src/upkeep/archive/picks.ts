@@ -4,7 +4,7 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run } from "../../core/ports/store.js";
 import { itemNamed } from "../../job/orders/item-named.js";
-import { madeOfOthersText } from "../../job/orders/other-takes.js";
+import { otherTakesOf, otherTakesText } from "../../job/orders/other-takes.js";
 import { type ItemName, placed } from "../../job/orders/review.js";
 import type { RecordedDecision } from "../../run/receipts/receipt-lines.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
@@ -78,7 +78,7 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     const flags = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
     const notes = new Map<number, string | null>();
     for (const item of undo ? [] : items)
-      notes.set(item.id, madeOfOthersText(item, await store.madeOfOthers(item.id), flags));
+      notes.set(item.id, otherTakesText(await otherTakesOf(store, [item]), flags));
     return items.map((item) => ({
       rowId: item.rowId,
       note: notes.get(item.id) ?? null,

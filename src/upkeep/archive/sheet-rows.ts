@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { foldName, jobFolder } from "../../archive/disk/names.js";
 import type { ExitName } from "../../core/exit.js";
 import type { Item, KeptSheet, MadeItem, Run, SheetRow } from "../../core/ports/store.js";
+import { type OtherTake, otherTakesText } from "../../job/orders/other-takes.js";
 import type { Store } from "../../store/workspace/workspace.js";
+import { count } from "../../text/amounts.js";
 import { type Decisions, decisionsOn, finalFileNames, finalOf } from "../../workspace/takes/final-set.js";
 import { byKey, itemsAtOnce, sheetOf, withTakes } from "../../workspace/takes/sheet-takes.js";
 import { type Lines, linesOf, mappedLines } from "./filled-sheet.js";
@@ -110,6 +112,8 @@ export interface RowOfItem extends Omit<RowOfTakes, "takes"> {
   made: MadeItem | null;
   /** In a final set: no other take of the item is in it. */
   isAlone?: boolean;
+  /** In a final set: every take of the item. */
+  takes?: readonly MadeItem[];
   /** In a final set: why there is no file. */
   without?: { reason: string; exit: ExitName };
 }
@@ -155,7 +159,7 @@ async function* finalRows(rows: AsyncIterable<RowOfTakes>, decisions: Decisions)
   for await (const { takes, ...row } of rows) {
     const final = finalOf(takes, decisions);
     if ("takes" in final)
-      for (const made of final.takes) yield { ...row, made, isAlone: final.takes.length === 1 };
+      for (const made of final.takes) yield { ...row, made, takes, isAlone: final.takes.length === 1 };
     else {
       const [first = null] = takes;
       yield { ...row, made: first && { ...first, files: [] }, without: { ...final, reason: final.without } };
@@ -199,6 +203,58 @@ export async function missingOf(rows: Lines<RowOfItem>): Promise<MissingRow[]> {
   return found;
 }
 
+/**
+ * The rows of a final set whose files were made of another take than the set has of that item. `shown` are the rows that are
+ * handed over, of `all` rows of the set.
+ */
+export async function madeOfOtherTakes(
+  store: Store,
+  { jobId }: Run,
+  all: Lines<RowOfItem>,
+  shown: Lines<RowOfItem> = all,
+): Promise<OtherTake[]> {
+  if ((await store.variantsMax(jobId)) === 1) return [];
+  const finals = new Map<string, Item>();
+  const others = new Map<string, { item: Item; chosen: Item }>();
+  for await (const { made, takes = [] } of all) {
+    if (made === null || takes.length < 2) continue;
+    finals.set(made.item.key, made.item);
+    for (const { item } of takes) others.set(item.key, { item, chosen: made.item });
+  }
+  for (const key of finals.keys()) others.delete(key);
+  const found: OtherTake[] = [];
+  for await (const { made, without, takes = [] } of others.size === 0 ? [] : shown) {
+    if (made === null || without !== undefined) continue;
+    const { rowId, price, parents = [] } = made.item;
+    const instead = takes.findLast(
+      ({ item, files }) =>
+        files.length > 0 &&
+        (item.approval ?? "approved") === "approved" &&
+        item.parents?.every(({ key }) => !others.has(key)),
+    );
+    for (const { key } of parents) {
+      const other = others.get(key);
+      if (other === undefined) continue;
+      const { rowId: madeOf, approval } = other.item;
+      found.push({
+        chosen: other.chosen,
+        other: { rowId, madeOf, approval, price },
+        instead: instead?.item.rowId,
+      });
+    }
+  }
+  return found;
+}
+
+/** The same in words; null if there are none. */
+export function mixedSetText(takes: readonly OtherTake[], { options }: Run): string | null {
+  const advice = otherTakesText(takes, options.sandbox ? " --sandbox" : "");
+  const items = new Set(takes.map(({ other }) => other.rowId)).size;
+  return (
+    advice && `${count(items, "file was", "files were")} made of another take than the set has. ${advice}`
+  );
+}
+
 export async function finalSetOf(store: Store, run: Run): Promise<FinalSet> {
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
   const rows = mappedLines((await readRows(store, run, true)).rows, lossOf(runs));
@@ -213,5 +269,5 @@ export async function finalSetOf(store: Store, run: Run): Promise<FinalSet> {
     }
   }
   const missing = (await missingOf(rows)).map(({ row, rowId, reason }) => ({ row, rowId, reason }));
-  return { files, missing };
+  return { files, missing, mixed: mixedSetText(await madeOfOtherTakes(store, run, rows), run) };
 }

@@ -487,6 +487,34 @@ export function workspaceSuite(open: OpenDatabase): void {
     expect(await store.madeOf(jobId, ["k1:b"])).toEqual([]);
   });
 
+  test("what was made of another take is known, unless a take of it waits; and what all takes were charged", async () => {
+    const parents = [{ field: "image_url", key: "k1:a", output: 1 }] as const;
+    const place = { position: 2, rowNumber: 3 };
+    const variant = (id: string, more = {}) =>
+      newItem(`${id}-v2`, { key: variantKey(`k1:${id}`, 2), variant: 2, ...more });
+    await store.enroll(runId, [newItem("a", { approve: true }), newItem("clip", { parents, ...place })]);
+    await store.add(runId, [variant("a", { approve: true })]);
+    const make = async (rowId: string) => {
+      const { id, jobId } = await submitted(rowId, `task of ${rowId}`);
+      await store.complete(id, facts);
+      await store.saved(id, 1, savedFile);
+      return { id, jobId };
+    };
+    const { id: a, jobId } = await make("a");
+    await store.approve([a], "approved");
+    await make("clip");
+    const { id: second } = await make("a-v2");
+    const clip = { rowId: "clip", madeOf: "a", approval: "approved", own: null, ...place };
+    expect(await store.madeOfOthers(second)).toMatchObject([clip]);
+    expect((await store.madeOfOthers(second)).map(({ picks }) => Number(picks))).toEqual([0]);
+    expect(await store.madeOfOthers(a)).toEqual([]);
+    expect(await store.chargedOf(jobId, "")).toBe(credits(12));
+    expect(await store.chargedOf(jobId, "other")).toBe(noCredits);
+    await store.approve([a], "rejected");
+    await store.add(runId, [variant("clip", { parents, ...place })]);
+    expect(await store.madeOfOthers(second)).toEqual([]);
+  });
+
   test("P2: items that another job has paid for since the run started are reported, with their price", async () => {
     await enrolled("a", "b", "c");
     await submitted("a", "t1");
