@@ -225,7 +225,7 @@ function creditsText(facts: RunSummary): string {
 function creditCheckLines({ creditCheck }: RunSummary): [string, Cell][] {
   if (creditCheck === null || creditCheck.counted === creditCheck.known) return [];
   const { counted, known } = creditCheck;
-  const text = `the service counts ${showCredits(counted)} used, bulkgen counts ${showCredits(known)}; usual reasons: an undecided request, a refund on its way, or somebody else using this key`;
+  const text = `the service counts ${showCredits(counted)} used, bulkgen counts ${showCredits(known)}; usual reasons: an undecided request, or somebody else using this key`;
   return [["credit check", { text, tone: "warning" }]];
 }
 

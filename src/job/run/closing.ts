@@ -1,5 +1,5 @@
 import type { Clock } from "../../clock.js";
-import { residual } from "../../core/charges/readings.js";
+import { clarity, residual } from "../../core/charges/readings.js";
 import { reconcile } from "../../core/charges/verdict.js";
 import { defined } from "../../core/defined.js";
 import { type ExitName, weightiest } from "../../core/exit.js";
@@ -292,7 +292,8 @@ async function checkCredits(
   const judgement = reconcile(evidence);
   // Verdicts are left to a continuing run, which can act on them and sees what other runs wrote since.
   if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await spendLog.keep(judgement, seq);
-  return { counted, known };
+  // Credits of a task that has just failed may have come back before the reading or after it.
+  return counted === known || clarity(evidence, last) !== "never" ? { counted, known } : null;
 }
 
 /** One more GET me for the summary, if it needs no waiting. */
