@@ -3,14 +3,9 @@ export function variantName(name: string, variant: number): string {
   return `${name}-v${variant}`;
 }
 
-/** Whether an id looks like a variant's. Only the item itself says whether it is one. */
-export function mayBeVariant(rowId: string): boolean {
-  return ending.test(rowId);
-}
-
-/** The number in an id that looks like a variant's; null if it does not. */
+/** The number in an id that looks like a variant's; null if it does not. Only the item itself says whether it is one. */
 export function variantNumber(rowId: string): number | null {
-  const [, number] = /-v(\d+)$/.exec(rowId) ?? [];
+  const [, number] = ending.exec(rowId) ?? [];
   return number === undefined ? null : Number(number);
 }
 
@@ -38,4 +33,4 @@ export function plainName({ name, variant }: { name: string; variant: number }):
   return variant === 1 ? name : name.replace(ending, "");
 }
 
-const ending = /-v\d+$/;
+const ending = /-v(\d+)$/;

@@ -1,5 +1,5 @@
 import type { BlockedItem, ParentOutput } from "../core/ports/store.js";
-import { mayBeVariant, rowIdOf } from "../core/variant.js";
+import { rowIdOf, variantNumber } from "../core/variant.js";
 import type { Store } from "../store/workspace/workspace.js";
 import { count } from "../text/amounts.js";
 
@@ -43,7 +43,7 @@ async function replacementsFor(
   const variants = new Map<string, string>();
   const awaiting = rejected.size === 0 ? [] : await store.awaitingApproval(runId);
   for (const { id, rowId } of awaiting) {
-    const item = mayBeVariant(rowId) ? await store.item(id) : null;
+    const item = variantNumber(rowId) !== null ? await store.item(id) : null;
     if (item !== null && item.variant > 1) variants.set(rowIdOf(item), rowId);
   }
   const replacements = new Map<number, ParentOutput>();

@@ -44,7 +44,7 @@ export async function refuseKept(to: ToWrite, store: Store, reads: Reads = {}): 
   if (why !== null) throw kept(to, why);
 }
 
-/** The same for a command that has not opened the workspace, which there may not be yet. */
+/** `refuseKept` for a command that has not opened the workspace, which there may not be yet. */
 export async function refuseKeptIn(to: ToWrite, clock: Clock, reads: Reads = {}): Promise<void> {
   if (workspaceExists(to.workspace))
     return withStore(to.workspace, clock, (store) => refuseKept(to, store, reads));
