@@ -116,7 +116,7 @@ export class ServedKeys {
       balanceMicro: toMicro(credits ?? unlimitedCredits),
       subscriptionStatus: "active",
       plan,
-      creditsPerMonth: perMonth ?? creditsPerMonth[plan],
+      creditsPerMonth: monthly(plan, perMonth),
       billingInterval: "month",
       periodEnd: now + periodMs.month,
       cancelAtPeriodEnd: false,
@@ -152,6 +152,40 @@ export class ServedKeys {
       perMonth: row.perMonth === null ? null : fromMicro(row.perMonth),
       perDay: row.perDay === null ? null : fromMicro(row.perDay),
     }));
+  }
+
+  /**
+   * Changes the key with this id; what is not named stays. The service reads budgets and plan with each request. Credits in all
+   * include what the key has spent already.
+   */
+  edit(id: string, change: Partial<Omit<KeySettings, "name">>): void {
+    const { state } = this;
+    state.transact(() => {
+      const key = this.list().find((known) => known.id === id);
+      if (!key) throw new Error(`there is no key ${id}`);
+      const { plan, perMonth, perDay } = { ...key, ...change };
+      const { accountId } = state.db
+        .prepare("select account_id as accountId from keys where id = ?")
+        .get(id) as {
+        accountId: string;
+      };
+      state.setPlan(accountId, plan, monthly(plan, perMonth));
+      state.db
+        .prepare("insert or replace into budgets (key_id, month_micro, day_micro) values (?, ?, ?)")
+        .run(id, microOrNull(perMonth), microOrNull(perDay));
+      if (change.credits === undefined) return;
+      this.setCredits(accountId, change.credits === null ? null : Math.max(0, change.credits - key.used));
+    });
+  }
+
+  /** What an account may still spend in all; null for no limit. */
+  private setCredits(accountId: string, left: number | null): void {
+    const { state } = this;
+    state.db
+      .prepare<unknown[]>("update accounts set balance_micro = ? where id = ?")
+      .run(toMicro(left ?? unlimitedCredits), accountId);
+    if (left === null) state.saveSetting(`unlimited ${accountId}`, "1");
+    else state.db.prepare<unknown[]>("delete from settings where name = ?").run(`unlimited ${accountId}`);
   }
 
   /** Whether a key of that name or id was there and good until now. */
@@ -192,6 +226,11 @@ export class ServedKeys {
 }
 
 const dayMs = 24 * 60 * 60 * 1_000;
+
+/** What an account is told that it gets in a month, in whole credits. */
+function monthly(plan: PlanName, perMonth: number | null): number {
+  return Math.floor(perMonth ?? creditsPerMonth[plan]);
+}
 
 function microOrNull(credits: number | null): number | null {
   return credits === null ? null : toMicro(credits);
