@@ -76,3 +76,59 @@ describe("bulkgen serve keys edit", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 });
+
+describe("what a key has left", () => {
+  test("is told under its tightest budget, with its end, to the client and to the owner", async () => {
+    const { service, create, make } = await opened();
+    await create("anna --credits-per-month 20 --credits-per-day 6");
+    await make();
+    const owners = () =>
+      service.service.keys.withLeft(service.clock.now()).find(({ name }) => name === "anna")?.left;
+    const tomorrow = Date.UTC(2026, 10, 29);
+    expect(owners()).toEqual({ credits: 2, of: 6, per: "day", renewsAt: tomorrow });
+    expect(await service.me()).toMatchObject({
+      credits: { balance: 2 },
+      service: { budget: { left: 2, of: 6, per: "day", renews_at: "2026-11-29T00:00:00.000Z" } },
+    });
+    expect((await make()).status).toBe(402);
+    for (let day = 0; day < 2; day++) {
+      service.clock.advance(24 * 3_600_000);
+      // Whatever the first of the month is, the day has at most 6.
+      expect(owners()).toMatchObject({ credits: 6, per: "day" });
+      await make();
+    }
+  });
+
+  test("is what is left in all if that is less, and nothing is renewed then", async () => {
+    const { service, create } = await opened();
+    await create("anna --credits 4 --credits-per-day 6");
+    const [left] = service.service.keys
+      .withLeft(service.clock.now())
+      .flatMap(({ name, left }) => (name === "anna" ? [left] : []));
+    expect(left).toEqual({ credits: 4, of: null, per: null, renewsAt: null });
+    expect((await service.me()).service.budget).toBeUndefined();
+  });
+
+  test("stands in the list", async () => {
+    const { service, keys, json, create } = await opened();
+    await create("anna --credits-per-day 6");
+    await create("bob --credits-per-month 7 --credits 70");
+    await create("eve --credits 8");
+    const { stdout } = await keys("list");
+    expect(stdout).toMatch(/anybody .* no limit +no limit +no limit/);
+    expect(stdout).toMatch(/anna .* 6 today +no limit +6/);
+    expect(stdout).toMatch(/bob .* 7 this month +7 +no limit/);
+    expect(stdout).toMatch(/eve .* 8 +no limit +no limit/);
+    const bob = (await json("list")).find(({ name }: { name: string }) => name === "bob");
+    expect(bob).toMatchObject({ credits_left: 7, credits_left_per: "month", renews_at: expect.any(String) });
+    expect((await service.me()).credits.balance).toBe(8);
+  });
+
+  test("a key without a budget of a month is told of no credits a month", async () => {
+    const { service, create } = await opened();
+    await create("anna --credits 100");
+    expect((await service.me()).subscription.credits_per_month).toBe(0);
+    await create("bob --credits-per-month 30");
+    expect((await service.me()).subscription.credits_per_month).toBe(30);
+  });
+});

@@ -21,7 +21,7 @@ export function standingOf(service: OwnService, now: number): Omit<ServedStandin
     stages: countsOf(service, open),
     newest: newestJobs(service),
     unknown: unknownJobs(service),
-    keys: service.keys.list().map(({ balance, ...key }) => ({ ...key, left: balance })),
+    keys: service.keys.withLeft(now),
     now,
   };
 }

@@ -1,6 +1,6 @@
 import { EarlyExit } from "../../../core/exit.js";
 import type { ServeKeyEditFlags, ServeKeyFlags, ServeStateFlags } from "../../../options/serve.js";
-import type { ListedKey, ServedKeys } from "../../../serve/keys.js";
+import type { KeyWithLeft, ListedKey, ServedKeys } from "../../../serve/keys.js";
 import { AdminProblem } from "../../../service/admin/accounts.js";
 import { table } from "../../../text/table.js";
 import type { TerminalStyle } from "../../../text/terminal-style.js";
@@ -31,7 +31,7 @@ function freeName(keys: ServedKeys, wished: string): string {
 }
 
 export async function listServedKeys({ flags, machine }: Call<ServeStateFlags>): Promise<undefined> {
-  const keys = withBooks(flags, machine, {}, (books) => books.keys.list());
+  const keys = withBooks(flags, machine, {}, (books) => books.keys.withLeft(machine.clock.now()));
   const shown = keys.map(listed);
   print(flags, machine, "serve-keys", shown, (style) => keysTable(shown, style));
 }
@@ -54,12 +54,17 @@ function keysTable(keys: readonly ReturnType<typeof listed>[], style: TerminalSt
     key.created_at.slice(0, 10),
     key.requests_count,
     key.credits_used,
-    key.credits_left ?? "no limit",
+    leftText(key),
     key.credits_per_month ?? "no limit",
     key.credits_per_day ?? "no limit",
     key.revoked_at === null ? "" : "revoked",
   ]);
   return table(columns, rows, style);
+}
+
+function leftText({ credits_left: left, credits_left_per: per }: ReturnType<typeof listed>): string | number {
+  if (left === null) return "no limit";
+  return per === null ? left : `${left} ${per === "day" ? "today" : "this month"}`;
 }
 
 /** Changes what is given, also while the service runs. */
@@ -80,10 +85,10 @@ export async function editServedKey({
   const edited = withBooks(flags, machine, {}, ({ keys }) => {
     const { id } = validKey(keys, key);
     keys.edit(id, change);
-    return keys.list().filter((known) => known.id === id);
-  }).map(listed);
-  const [document] = edited;
-  if (document) print(flags, machine, "serve-key", document, (style) => keysTable(edited, style));
+    return keys.withLeft(machine.clock.now()).filter((known) => known.id === id);
+  });
+  for (const document of edited.map(listed))
+    print(flags, machine, "serve-key", document, (style) => keysTable([document], style));
 }
 
 /** Throws EarlyExit if there is none of that name or id. */
@@ -106,14 +111,15 @@ export async function revokeServedKey({
   const { clock } = machine;
   const revoked = withBooks(flags, machine, {}, ({ keys }) => {
     const revokedAt = clock.now();
-    const found = validKey(keys, key);
-    keys.revoke(found.id, revokedAt);
-    return { ...found, revokedAt };
+    const { id } = validKey(keys, key);
+    keys.revoke(id, revokedAt);
+    return keys.withLeft(revokedAt).filter((known) => known.id === id);
   });
-  print(flags, machine, "serve-key", listed(revoked), () => `revoked ${key}`);
+  for (const document of revoked)
+    print(flags, machine, "serve-key", listed(document), () => `revoked ${key}`);
 }
 
-function listed(key: ListedKey) {
+function listed(key: KeyWithLeft) {
   return {
     id: key.id,
     name: key.name,
@@ -122,7 +128,9 @@ function listed(key: ListedKey) {
     revoked_at: key.revokedAt === null ? null : new Date(key.revokedAt).toISOString(),
     requests_count: key.requests,
     credits_used: key.used,
-    credits_left: key.balance,
+    credits_left: key.left.credits,
+    credits_left_per: key.left.per,
+    renews_at: key.left.renewsAt === null ? null : new Date(key.left.renewsAt).toISOString(),
     credits_per_month: key.perMonth,
     credits_per_day: key.perDay,
   };
