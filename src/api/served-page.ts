@@ -87,6 +87,7 @@ const standing = z.strictObject({
     .describe("what a credit is worth; null if the models file does not say"),
   models: z.array(model),
   stages: z.record(stage, count).describe("jobs by stage"),
+  failed: count.describe("of the decided ones, those that have failed"),
   newest: z.array(pageJob).describe("the newest first"),
   unknown: z.array(pageJob).describe("nobody knows whether the provider has them; the oldest first"),
   keys: z.array(key),

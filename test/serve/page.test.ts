@@ -112,7 +112,7 @@ describe("what the page is told", () => {
     const failed = await place.generate({ model: "hero", prompt: "forbidden things" });
     await place.until(() => place.stage(failed) === "decided");
     const lost = await unknownJob(place, upstream);
-    const { models, newest, unknown, stages, keys } = await page.get("standing");
+    const { models, newest, unknown, stages, failed: failedJobs, keys } = await page.get("standing");
     expect(models).toEqual([
       {
         key: "hero",
@@ -129,6 +129,7 @@ describe("what the page is told", () => {
       expect.objectContaining({ key: "slow", prices: [] }),
     ]);
     expect(stages).toMatchObject({ unknown: 1, decided: 2, queued: 0 });
+    expect(failedJobs).toBe(1);
     expect(newest.map((job: Body) => [job.id, job.stage, job.outcome, job.credits])).toEqual([
       [lost, "unknown", null, 4],
       [failed, "decided", "failed", 0],
