@@ -75,7 +75,7 @@ test("the provider of docs/models.md that is described in twenty lines works", a
   const failed = await place.finished(await place.generate(wanted));
   expect(failed).toMatchObject({
     status: "failed",
-    error: "The provider failed: out of paint",
+    error: "out of paint",
     credits_consumed: 0,
   });
 });

@@ -167,10 +167,11 @@ export class Deliveries {
   }
 }
 
-/** Clients judge a failure by its message: what moderation refuses, they do not ask for again, and what the provider failed, they may. */
-function clientsText({ kind, message }: JobRefused): string {
+/**
+ * Clients judge a failure by its message: what moderation refuses, they do not ask for again, and what the provider has failed they
+ * do, so only what is certainly not billed is called that here.
+ */
+function clientsText({ kind, message, billed }: JobRefused): string {
   if (kind === "moderation") return `Refused by content moderation: ${message}`;
-  return kind === "provider" && !message.startsWith("The provider")
-    ? `The provider failed: ${message}`
-    : message;
+  return kind === "provider" && billed === false ? `The provider failed: ${message}` : message;
 }
