@@ -12,6 +12,17 @@ export interface Announced {
   cancel: boolean;
   /** Who does its jobs, if it says so. */
   providers: readonly AnnouncedProvider[];
+  /** What the key may still spend in a day or a month, if that is less than its account has; null if it says nothing of it. */
+  budget: AnnouncedBudget | null;
+}
+
+/** Amounts are credits. */
+export interface AnnouncedBudget {
+  left: number;
+  of: number;
+  per: "day" | "month";
+  /** When the next day or month begins (UTC ms). */
+  renewsAt: number;
 }
 
 /** A provider does its jobs in the order in which they come, so many at once; several models may share it. */
@@ -23,17 +34,36 @@ export interface AnnouncedProvider {
   usualMs: ReadonlyMap<string, number | null>;
 }
 
-export const nothingAnnounced: Announced = { repeatsMs: 0, inputs: false, cancel: false, providers: [] };
+export const nothingAnnounced: Announced = {
+  repeatsMs: 0,
+  inputs: false,
+  cancel: false,
+  providers: [],
+  budget: null,
+};
 
 /** What is not understood is not announced. */
 export function announcedIn(me: Me): Announced {
-  const { idempotency_ms: ms, inputs, cancel, providers } = asRecord(me["service"]);
+  const { idempotency_ms: ms, inputs, cancel, providers, budget } = asRecord(me["service"]);
   return {
     repeatsMs: positive(ms) ?? 0,
     inputs: inputs === true,
     cancel: cancel === true,
     providers: Array.isArray(providers) ? providers.flatMap(providerIn) : [],
+    budget: budgetIn(budget),
   };
+}
+
+function budgetIn(told: unknown): AnnouncedBudget | null {
+  const { left, of, per, renews_at: renews } = asRecord(told);
+  const renewsAt = typeof renews === "string" ? Date.parse(renews) : Number.NaN;
+  if (!isAmount(left) || !isAmount(of) || (per !== "day" && per !== "month") || Number.isNaN(renewsAt))
+    return null;
+  return { left, of, per, renewsAt };
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= 1e9;
 }
 
 function providerIn(told: unknown): AnnouncedProvider[] {

@@ -66,7 +66,14 @@ const key = z.strictObject({
   revokedAt: utcMs.nullable().describe("null while the key is good"),
   requests: count,
   used: amount,
-  left: amount.nullable().describe("null for no limit"),
+  left: z
+    .strictObject({
+      credits: amount.nullable().describe("null for no limit"),
+      of: amount.nullable().describe("of how many in the day or month; null if neither limits it"),
+      per: z.enum(["day", "month"]).nullable(),
+      renewsAt: utcMs.nullable().describe("when the next day or month (UTC) begins"),
+    })
+    .describe("what it may spend now"),
   perMonth: amount.nullable().describe("what it may spend in a month; null for no limit"),
   perDay: amount.nullable().describe("what it may spend in a day; null for no limit"),
 });
@@ -80,6 +87,7 @@ const standing = z.strictObject({
     .describe("what a credit is worth; null if the models file does not say"),
   models: z.array(model),
   stages: z.record(stage, count).describe("jobs by stage"),
+  failed: count.describe("of the decided ones, those that have failed"),
   newest: z.array(pageJob).describe("the newest first"),
   unknown: z.array(pageJob).describe("nobody knows whether the provider has them; the oldest first"),
   keys: z.array(key),

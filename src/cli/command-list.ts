@@ -24,6 +24,7 @@ import {
   mcpFlags,
   serveFlags,
   serveJobsFlags,
+  serveKeyEditFlags,
   serveKeyFlags,
   serveResolveFlags,
   serveStateFlags,
@@ -218,7 +219,7 @@ const modelsFile: Positional = { name: "models", describe: "the models file (def
 const serveCommands: readonly CommandDefinition[] = [
   {
     name: "keys",
-    describe: "create, list or revoke the keys of a service",
+    describe: "create, list, edit or revoke the keys of a service",
     subcommands: [
       {
         name: "create",
@@ -233,6 +234,14 @@ const serveCommands: readonly CommandDefinition[] = [
         describe: "list the keys, what they have spent and may spend",
         flags: serveStateFlags,
         load: async () => (await import("./commands/serve/keys.js")).listServedKeys,
+      },
+      {
+        name: "edit",
+        describe: "change the budgets or the plan of a key; counts from its next request on",
+        positionals: [{ name: "key", describe: "its name or id", required: true }],
+        flags: serveKeyEditFlags,
+        examples: ["bulkgen serve keys edit anna --credits-per-day 80"],
+        load: async () => (await import("./commands/serve/keys.js")).editServedKey,
       },
       {
         name: "revoke",

@@ -16,6 +16,8 @@ const signs: readonly [FailureKind, RegExp][] = [
     "moderation",
     /moderat|content[ _-]policy|policy[ _-]violation|blocked by policy|unsafe|safety|nsfw|prohibited|flagged|sensitive/i,
   ],
+  // What bulkgen's own service says of a program that failed, whose own words may be about anything.
+  ["provider", /^The provider failed: /],
   [
     "parameter",
     /\bparam(s|eter|eters)?\b|aspect.ratio|unsupported (value|option)|not (one of|a valid option)|INVALID_MODEL/i,

@@ -116,7 +116,11 @@ export const documents = {
     commands: ["serve keys create"],
     schema: newServedKey,
   },
-  "serve-key": { what: "a key that was revoked", commands: ["serve keys revoke"], schema: servedKey },
+  "serve-key": {
+    what: "a key that was changed or revoked",
+    commands: ["serve keys edit", "serve keys revoke"],
+    schema: servedKey,
+  },
   "serve-job": {
     what: "a job after a person's word on it",
     commands: ["serve jobs resolve"],

@@ -79,7 +79,14 @@ export const servedKey = z.strictObject({
   revoked_at: time("when it was revoked; null if it is valid").nullable(),
   requests_count: count("requests that were made with it"),
   credits_used: credits("what was charged to it"),
-  credits_left: credits("what it may still spend; null for no limit").nullable(),
+  credits_left: credits(
+    "what it may spend now, under the tightest of its budgets; null for no limit",
+  ).nullable(),
+  credits_left_per: z
+    .enum(["day", "month"])
+    .nullable()
+    .describe("whose budget that is; null if it is what the key has left in all"),
+  renews_at: time("when that day or month (UTC) ends").nullable(),
   credits_per_month: credits("what it may spend in a month; null for no limit").nullable(),
   credits_per_day: credits("what it may spend in a day; null for no limit").nullable(),
 });

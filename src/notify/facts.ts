@@ -39,13 +39,18 @@ function withoutRun(event: NotificationEvent, text: string, origin: Origin): Not
   };
 }
 
-/** The end of a run. A run that could not start has no facts; then `message` says why. */
+/** The end of a run. A run that could not start has no facts; then `message` says why, and `next` is the command to type. */
 export function endNotification(
   exit: ExitName,
   facts: RunSummary | null,
-  { message, origin }: { message: string; origin: Origin },
+  { message, next = null, origin }: { message: string; next?: string | null; origin: Origin },
 ): Notification {
-  if (facts === null) return { ...withoutRun(exit, message, origin), exit: exitCode(exit) };
+  if (facts === null)
+    return {
+      ...withoutRun(exit, message, origin),
+      exit: exitCode(exit),
+      next: next === null ? null : terminalText(next),
+    };
   const { counts, left, nextStep, stops } = facts;
   const items = wantedItems(counts);
   return {

@@ -1,7 +1,7 @@
 import { plans } from "../api/plans.js";
-import { type FlagsOf, option, toggle } from "./definition.js";
+import { asChanges, type FlagsOf, option, toggle } from "./definition.js";
 import { workspaceFlags } from "./shared.js";
-import { amount, anyText, oneOf, pathName, portNumber } from "./values.js";
+import { anyText, budget, oneOf, pathName, portNumber } from "./values.js";
 
 /** Flags of the commands that serve a workspace: its page, and its tools for agents. */
 
@@ -45,17 +45,27 @@ export const serveFlags = {
 };
 export type ServeFlags = FlagsOf<typeof serveFlags>;
 
-export const serveKeyFlags = {
+const keySettings = {
   plan: option("<plan>", `its requests a minute and a day: ${plans.join(", ")}`, oneOf(...plans), {
     default: "Pro",
   }),
-  credits: option("<n>", "credits that it may spend in all (default: no limit)", amount),
-  creditsPerMonth: option("<n>", "credits that it may spend in a month (UTC; default: no limit)", amount),
-  creditsPerDay: option("<n>", "credits that it may spend in a day (UTC; default: no limit)", amount),
-  json: serveJson,
-  ...stateFlag,
+  credits: budgetFlag("in all"),
+  creditsPerMonth: budgetFlag("in a month (UTC)"),
+  creditsPerDay: budgetFlag("in a day (UTC)"),
 };
+
+function budgetFlag(span: string) {
+  return option<number | null>("<n>", `credits that it may spend ${span}, or none for no limit`, budget, {
+    defaultText: "none",
+  });
+}
+
+export const serveKeyFlags = { ...keySettings, json: serveJson, ...stateFlag };
 export type ServeKeyFlags = FlagsOf<typeof serveKeyFlags>;
+
+/** What is not given stays as it was. */
+export const serveKeyEditFlags = { ...asChanges(keySettings), json: serveJson, ...stateFlag };
+export type ServeKeyEditFlags = FlagsOf<typeof serveKeyEditFlags>;
 
 export const serveStateFlags = { json: serveJson, ...stateFlag };
 export type ServeStateFlags = FlagsOf<typeof serveStateFlags>;

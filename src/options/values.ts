@@ -70,6 +70,18 @@ export function amount(text: string): number {
   return value;
 }
 
+/** Credits, or null for no limit. */
+export function budget(text: string): number | null {
+  if (text.toLowerCase() === "none") return null;
+  try {
+    return amount(text);
+  } catch {
+    throw new FlagError(
+      `expected credits, or none for no limit, got ${JSON.stringify(text)}; credits are a number up to ${amountMax} with at most six decimals`,
+    );
+  }
+}
+
 /** A daily limit that leaves room for a submit, its poll and the account. */
 export function dailyRequests(text: string): number {
   const value = wholeNumber(text);

@@ -1,6 +1,8 @@
+import { announcedIn } from "../api/announced.js";
 import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Me, Model } from "../api/records.js";
 import { serviceTime } from "../api/times.js";
+import { budgetText } from "../core/budget.js";
 import { inCredits, noCredits, showCredits, sumOf } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax } from "../core/quota/quota.js";
@@ -29,9 +31,13 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
   // If a cap ends the run before the balance does, the balance does not block it.
   const { needed, within, balance } = money;
   if (balance !== null && needed > noCredits && within > balance) {
+    const { budget } = announcedIn(me);
+    const left = budget
+      ? `, and this key has ${budgetText(budget)}`
+      : ` and the balance is ${showCredits(balance)}`;
     blockers.push({
       kind: "insufficient_credits",
-      message: `The run needs ${inCredits(needed)} and the balance is ${showCredits(balance)}: ${coverageText(fit)}.`,
+      message: `The run needs ${inCredits(needed)}${left}: ${coverageText(fit)}.`,
       needed,
       balance,
       coverage: fit,

@@ -1,6 +1,16 @@
+import { announcedIn } from "../api/announced.js";
 import type { Me, Model } from "../api/records.js";
+import { budgetText } from "../core/budget.js";
 import { asRequestCount } from "../core/charges/readings.js";
-import { asBalance, asCredits, type Credits, credits, inCredits, showCredits } from "../core/money.js";
+import {
+  asBalance,
+  asCredits,
+  type Credits,
+  credits,
+  inCredits,
+  noCredits,
+  showCredits,
+} from "../core/money.js";
 import type { Quota, Window } from "../core/quota/quota.js";
 import { count } from "../text/amounts.js";
 import { type Cell, labelled, table } from "../text/table.js";
@@ -14,11 +24,13 @@ export function accountText(
 ): string {
   const { user, api_key: key } = me;
   const { balance, used_this_key: used } = me.credits;
+  const { budget } = announcedIn(me);
+  const left = budget ? `${budgetText(budget)}; ` : `${amount(asBalance(balance))} left, `;
   const requests = asRequestCount(key.requests_count);
   const lines: [string, Cell][] = [
     ["user", [user.name ?? "", `<${user.email}>`].filter(Boolean).join(" ")],
     ["user id", user.id],
-    ["credits", `${amount(asBalance(balance))} left, ${amount(asCredits(used))} used by this key`],
+    ["credits", `${left}${amount(asCredits(used))} used by this key`],
     ["plan", subscription(me.subscription)],
     ["this minute", usage(quota.minute)],
     ["24 hours", usage(quota.day)],
@@ -60,8 +72,10 @@ function subscription(subscription: Me["subscription"]): Cell {
   const end = subscription.current_period_end.slice(0, 10);
   const until = subscription.cancel_at_period_end ? `ends ${end}` : `renews ${end}`;
   const included = asCredits(monthly);
-  const month = included === null ? "unknown credits" : inCredits(included);
-  const text = `${plan}, ${status}, ${month} a month, billed by the ${interval}, ${until}`;
+  // A key may have credits that no month adds to.
+  const month =
+    included === noCredits ? "" : `${included === null ? "unknown credits" : inCredits(included)} a month, `;
+  const text = `${plan}, ${status}, ${month}billed by the ${interval}, ${until}`;
   return status === "active" ? text : { text, tone: "warning" };
 }
 

@@ -189,7 +189,9 @@ function endedText(facts: RunLine): string {
 
 function notBegunText({ dueAt, state, exit, note }: NotBegun): string {
   const why = exit === null ? state : (exitNameOf(exit) ?? `exit ${exit}`);
-  return terminalText(`due ${localTime(dueAt)}: ${why}${note === null ? "" : `: ${note}`}`);
+  // What is wrong with a command or a sheet is in the note alone.
+  const parts = [why === "usage" && note !== null ? null : why, note].filter((part) => part !== null);
+  return terminalText(`due ${localTime(dueAt)}: ${parts.join(": ")}`);
 }
 
 /** The report for programs: credits as numbers, times as ISO 8601. */

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.js";
+import { exitCode } from "../core/exit.js";
 import type { Log } from "../core/ports/send.js";
 import { DatabaseTrouble, refusedByDisk, wayOut } from "../store/open.js";
 import {
@@ -38,6 +39,8 @@ export interface DaemonPorts {
   claimForAll(schedule: Schedule, dueAt: readonly number[]): Promise<ReadonlyMap<number, string>>;
   /** Starts the process of a scheduled run. Never throws. */
   launch(command: ScheduledCommand, schedule: Schedule): ScheduledProcess;
+  /** What to type after a run that did not end well. */
+  whatToDo(schedule: Schedule, end: ScheduledRunEnd): string | Promise<string>;
   /** Sends a notification about something that no run can report itself. */
   notify(schedule: Schedule, event: DaemonEvent): void;
 }
@@ -308,7 +311,11 @@ export class Daemon {
     const next = again === null ? "" : `; ${then}`;
     const what = stuck ? `run ${known.run} cannot be continued: ${endText(end)}` : endText(end);
     const message = `${name}: the scheduled run of ${due}: ${what}${next}`;
-    log[isLost(end) || stuck ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
+    const facts = { schedule: name, exit: end.exit, run: known.run };
+    // With the line for cron, only warnings and errors reach anybody.
+    if (isLost(end) || stuck) log.error(facts, message);
+    else if (end.exit === exitCode("done") || again !== null) log.info(facts, message);
+    else log.warn(facts, `${message}; ${await this.ports.whatToDo(schedule, { ...end, run: known.run })}`);
     // A reason is reported once, however often the run is tried again for it.
     if (stuck && scheduledRun.note !== end.note)
       notify(schedule, { event: "trouble", dueAt: scheduledRun.dueAt, message });

@@ -1,9 +1,11 @@
+import { resolve } from "node:path";
 import { EarlyExit, exitCode, exitNameOf } from "../core/exit.js";
 import { inCredits, toNumber } from "../core/money.js";
 import { boundedLiquid } from "../manifest/templates/template.js";
 import { ownVariables } from "../shell.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
+import { sandboxFlag, shellWord } from "../text/shell.js";
 import { nextDue, timeIn } from "./due.js";
 
 /** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
@@ -190,6 +192,20 @@ export function endJson(schedule: string, end: Omit<ScheduledRunEnd, "resumeAt">
     credits: credits === null ? null : toNumber(credits),
     note,
   };
+}
+
+/** What to type after a run that did not end well. */
+export function whatToType(
+  { run, exit }: Pick<ScheduledRunEnd, "run" | "exit">,
+  { root, manifest, sandbox }: { root: string; manifest: string; sandbox: boolean },
+): string {
+  const where = ` --workspace ${shellWord(root)}${sandboxFlag({ sandbox })}`;
+  if (run === null && exit === exitCode("usage"))
+    return `\`bulkgen plan${where} ${shellWord(resolve(root, manifest))}\` says what is wrong`;
+  const isUnknown = run === null && exit !== null && exit !== exitCode("locked");
+  return isUnknown
+    ? `\`bulkgen doctor${where}\` says what is wrong`
+    : `\`bulkgen status${where}\` says why, and what to do`;
 }
 
 /** How it ended, in one line. */

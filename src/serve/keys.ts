@@ -3,9 +3,9 @@ import type { PlanName } from "../api/plans.js";
 import type { Random } from "../clock.js";
 import { AdminProblem } from "../service/admin/accounts.js";
 import { checkedName } from "../service/admin/keys.js";
-import { creditsPerMonth } from "../service/state/default-account.js";
 import type { SqliteState } from "../service/state/sqlite-state.js";
 import { fromMicro, keyHash, periodMs, toMicro } from "../service/state/state.js";
+import type { KeyBudget } from "../service/world/present.js";
 
 /** Keys of a served service: each has an account, a plan and budgets of its own. Only their hashes are kept. */
 
@@ -39,9 +39,22 @@ export interface ListedKey {
   requests: number;
   /** Credits. */
   used: number;
+  /** What it may still spend in all; null for no limit. */
   balance: number | null;
   perMonth: number | null;
   perDay: number | null;
+}
+
+/** A key with what it may still spend now. */
+export interface KeyWithLeft extends Omit<ListedKey, "balance"> {
+  left: {
+    /** Null for no limit. */
+    credits: number | null;
+    /** Of how many in a day or a month, and when the next one begins; null if what it has in all is less. */
+    of: number | null;
+    per: KeyBudget["per"] | null;
+    renewsAt: number | null;
+  };
 }
 
 /** Letters and digits only: the form of all keys. */
@@ -106,7 +119,7 @@ export class ServedKeys {
     });
   }
 
-  /** A new account. The budget of a month is what its plan gives, if it has none. */
+  /** A new account. */
   private saveAccount(account: Omit<KeySettings, "perDay"> & { id: string }, now: number): void {
     const { id, name, plan, credits, perMonth } = account;
     this.state.saveAccount({
@@ -116,7 +129,7 @@ export class ServedKeys {
       balanceMicro: toMicro(credits ?? unlimitedCredits),
       subscriptionStatus: "active",
       plan,
-      creditsPerMonth: perMonth ?? creditsPerMonth[plan],
+      creditsPerMonth: monthly(perMonth),
       billingInterval: "month",
       periodEnd: now + periodMs.month,
       cancelAtPeriodEnd: false,
@@ -154,6 +167,40 @@ export class ServedKeys {
     }));
   }
 
+  /**
+   * Changes the key with this id; what is not named stays. The service reads budgets and plan with each request. Credits in all
+   * include what the key has spent already.
+   */
+  edit(id: string, change: Partial<Omit<KeySettings, "name">>): void {
+    const { state } = this;
+    state.transact(() => {
+      const key = this.list().find((known) => known.id === id);
+      if (!key) throw new Error(`there is no key ${id}`);
+      const { plan, perMonth, perDay } = { ...key, ...change };
+      const { accountId } = state.db
+        .prepare("select account_id as accountId from keys where id = ?")
+        .get(id) as {
+        accountId: string;
+      };
+      state.setPlan(accountId, plan, monthly(perMonth));
+      state.db
+        .prepare("insert or replace into budgets (key_id, month_micro, day_micro) values (?, ?, ?)")
+        .run(id, microOrNull(perMonth), microOrNull(perDay));
+      if (change.credits === undefined) return;
+      this.setCredits(accountId, change.credits === null ? null : Math.max(0, change.credits - key.used));
+    });
+  }
+
+  /** What an account may still spend in all; null for no limit. */
+  private setCredits(accountId: string, left: number | null): void {
+    const { state } = this;
+    state.db
+      .prepare<unknown[]>("update accounts set balance_micro = ? where id = ?")
+      .run(toMicro(left ?? unlimitedCredits), accountId);
+    if (left === null) state.saveSetting(`unlimited ${accountId}`, "1");
+    else state.db.prepare<unknown[]>("delete from settings where name = ?").run(`unlimited ${accountId}`);
+  }
+
   /** Whether a key of that name or id was there and good until now. */
   revoke(nameOrId: string, now: number): boolean {
     const { changes } = this.state.db
@@ -162,8 +209,20 @@ export class ServedKeys {
     return changes > 0;
   }
 
-  /** What is left of a key's month and day; null if it has no such budget. */
-  budget(keyId: string, now: number): { leftMicro: number; why: string } | null {
+  /** The keys with what each may still spend now: under its tightest budget, if that is less than what it has in all. */
+  withLeft(now: number): KeyWithLeft[] {
+    return this.list().map(({ balance, ...key }) => {
+      const budget = this.budget(key.id, now);
+      const credits = budget && fromMicro(budget.leftMicro);
+      if (budget === null || credits === null || (balance !== null && balance <= credits))
+        return { ...key, left: { credits: balance, of: null, per: null, renewsAt: null } };
+      const { ofMicro, per, renewsAt } = budget;
+      return { ...key, left: { credits, of: fromMicro(ofMicro), per, renewsAt } };
+    });
+  }
+
+  /** What is left of a key's month or day, whichever is less; null if it has no such budget. */
+  budget(keyId: string, now: number): KeyBudget | null {
     const row = this.state.db
       .prepare("select month_micro as month, day_micro as day from budgets where key_id = ?")
       .get(keyId) as { month: number | null; day: number | null } | undefined;
@@ -178,20 +237,29 @@ export class ServedKeys {
     return budgets.toSorted((one, other) => one.leftMicro - other.leftMicro)[0] ?? null;
   }
 
-  private left(keyId: string, span: string, micro: number | null, since: number, until: number) {
-    if (micro === null) return null;
+  private left(
+    keyId: string,
+    per: KeyBudget["per"],
+    ofMicro: number | null,
+    since: number,
+    renewsAt: number,
+  ): KeyBudget | null {
+    if (ofMicro === null) return null;
     const { spent } = this.state.db
       .prepare(
         "select coalesce(sum(cost_micro), 0) as spent from tasks where key_id = ? and created_at >= ? and refunded = 0",
       )
       .get(keyId, since) as { spent: number };
-    const leftMicro = Math.max(0, micro - spent);
-    const why = `This key may spend ${fromMicro(micro)} credits a ${span} and has ${fromMicro(leftMicro)} left until ${new Date(until).toISOString()}.`;
-    return { leftMicro, why };
+    return { leftMicro: Math.max(0, ofMicro - spent), ofMicro, per, renewsAt };
   }
 }
 
 const dayMs = 24 * 60 * 60 * 1_000;
+
+/** What an account is told that it gets in a month, in whole credits: nothing, if it has no budget of a month. */
+function monthly(perMonth: number | null): number {
+  return Math.floor(perMonth ?? 0);
+}
 
 function microOrNull(credits: number | null): number | null {
   return credits === null ? null : toMicro(credits);

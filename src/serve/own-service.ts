@@ -58,6 +58,8 @@ export class OwnService {
   readonly keys: ServedKeys;
   readonly works: Works;
   readonly journal: Journal;
+  /** Is told of each task that has failed, and why; not of those that were cancelled. */
+  onFailed: (task: TaskRecord, why: string) => void = () => {};
   private readonly service: HostedService<StoredFile>;
   private models: ModelsFile;
   private listed: ReadonlyMap<string, ServiceModel> = new Map();
@@ -105,6 +107,7 @@ export class OwnService {
       decision: (task, error, outputs) => this.service.decision(task, error, outputs),
       commit: (work) => this.service.run(work),
       onError: (error) => options.onNote(error.message),
+      onFailed: (task, why) => this.onFailed(task, why),
     });
     const own = this;
     const world = {
@@ -286,7 +289,7 @@ export class OwnService {
     const [, kind, id = ""] = url.pathname.split("/");
     if (kind === "inputs") {
       const upload = this.journal.upload(id);
-      if (upload?.accountId !== accountId) throw new Error("There is no such upload.");
+      if (upload?.accountId !== accountId) throw new Error("The input is no upload of this key.");
       return { path: this.works.files.within("uploads", id) };
     }
     const found = this.service.lookUp(url.pathname, Object.fromEntries(url.searchParams));

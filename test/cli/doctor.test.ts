@@ -87,6 +87,13 @@ describe("doctor", () => {
     );
   });
 
+  test("a budget of a key that is used up is renewed by itself, and nobody needs to top up", async () => {
+    const budget = { left: 0, of: 12, per: "day", renews_at: "2026-11-29T00:00:00.000Z" };
+    const told = { ...me, credits: { ...me.credits, balance: 0 }, service: { budget } };
+    const { of } = await asked((response) => json(response, 200, told));
+    expect(of["credits"]).toMatch(/^warning: 0 of 12 credits left today, renewed at 00:00 UTC/);
+  });
+
   test("spends two requests and says how many are left", async () => {
     const { code, of, exitName } = await asked((response) => json(response, 200, me));
     expect([code, exitName]).toEqual([0, "done"]);

@@ -72,6 +72,12 @@ describe("why a task failed shows in its message", () => {
     expect(taskFailureKind(message)).toBe("provider");
   });
 
+  test("the provider, whatever a program of bulkgen's own service printed", () => {
+    const said =
+      "The provider failed: the program failed with exit code 1: required input is missing, bad param";
+    expect(taskFailureKind(said)).toBe("provider");
+  });
+
   test.each(["", "Something went wrong", "a paramount parametric view", "opened imagination"])(
     "unknown: %j",
     (message) => {

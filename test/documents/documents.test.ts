@@ -475,6 +475,7 @@ models:
     running.interrupt();
     await running.ended;
     await called(0, place, "serve keys list --json");
+    await called(0, place, "serve keys edit anna --credits-per-day 30 --json");
     await called(0, place, "serve keys revoke anna --json");
     await called(0, place, "serve keys list --json");
     await served(place, "serve models.yaml --json --state other", async () => {});

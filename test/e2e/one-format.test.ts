@@ -45,7 +45,11 @@ describe("a command with --json that is refused", () => {
     const [document, ...more] = documentsIn(end.stdout);
     expect(more).toEqual([]);
     expect(document).toMatchObject({ exit: code, reason, message: expect.any(String) });
-    expect(end.stderr).toContain(`bulkgen: ${String(document?.["message"])}`);
+    // The first problem of a sheet stands in the list above the message, too.
+    const [message, problem = ""] = String(document?.["message"]).split(/(?<=nothing was submitted): /);
+    expect(end.stderr).toContain(`bulkgen: ${message}`);
+    expect(end.stderr).toContain(problem);
+    if (reason === "manifest") expect(document?.["next"]).toBe(`bulkgen plan ${line.split(" ")[1]}`);
   });
 
   const named = { manifest: "gone.csv", folder: "gone" } as Record<string, string>;

@@ -33,11 +33,14 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     withSchedules(place, (db) => db.exec(aYearAgo));
     const daemon = started(place, daemonWords, { env, serves: true });
     await hook.got(2);
-    const told = hook.received.map(({ body }) => JSON.parse(body) as { event: string; summary: string });
+    type Told = { event: string; summary: string; next: string | null };
+    const told = hook.received.map(({ body }) => JSON.parse(body) as Told);
     expect(told.find(({ event }) => event === "usage")?.summary).toMatch(
       /^1 problem in the manifest; nothing was submitted: gone\.csv: the manifest does not exist/,
     );
+    expect(told.find(({ event }) => event === "usage")?.next).toBe("bulkgen plan gone.csv");
     expect(told.find(({ event }) => event === "key")?.summary).toMatch(/refused the API key/);
+    expect(told.find(({ event }) => event === "key")?.next).toBe("bulkgen doctor");
     // The record of each run says why as well, once its process has ended; an interrupted one would say that.
     const notes = await eventually(() => {
       const sql = "SELECT note FROM scheduled_runs WHERE state = 'ended' ORDER BY schedule";
@@ -48,10 +51,21 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     expect(await daemon.ended).toMatchObject({ code: 0 });
     expect(service.made).toEqual([]);
     expect(notes).toEqual([
-      { note: "1 problem in the manifest; nothing was submitted" },
+      {
+        note: expect.stringMatching(
+          /^1 problem in the manifest; nothing was submitted: gone\.csv: the manifest does not exist/,
+        ),
+      },
       { note: expect.stringMatching(/^the service refused the API key/) },
     ]);
     expect(daemon.stderr()).toContain("gone.csv: the manifest does not exist");
+    expect(daemon.stderr()).toMatch(
+      /WARN: gone: the scheduled run of .*gone\.csv: the manifest does not exist.* \(exit 2\); `bulkgen plan .*gone\.csv`/,
+    );
+    const report = (await run(place, ["report", "--since", "8800h"], { env })).stdout;
+    expect(report).toMatch(
+      /gone +due [^\n]*UTC: 1 problem in the manifest; nothing was submitted: gone\.csv/,
+    );
   });
 
   test("a killed run is reported, and the daemon continues it a minute later", async () => {

@@ -170,17 +170,23 @@ describe.concurrent("schedules of the built command", () => {
       BULKGEN_API_KEY: canaryKey,
       BULKGEN_RPM: "5",
       https_proxy: "http://proxy.invalid:3128",
+      XDG_CONFIG_HOME: join(place.folder, "settings"),
     };
     const printed = async () => (await run(place, ["schedule", "print"], { env })).stdout;
     expect(await printed()).toContain(
-      "# Set in this shell, and not for systemd and cron: BULKGEN_API_KEY, BULKGEN_BASE_URL, BULKGEN_RPM, https_proxy.\n",
+      "# Set in this shell, and not for systemd and cron: BULKGEN_API_KEY, BULKGEN_BASE_URL, BULKGEN_RPM, XDG_CONFIG_HOME, XDG_STATE_HOME, https_proxy.\n",
     );
     place.write(".env", `BULKGEN_BASE_URL=https://service.invalid\nBULKGEN_API_KEY=${canaryKey}\n`);
     expect(await printed()).toContain(
-      "# Set in this shell, and not for systemd and cron: BULKGEN_RPM, https_proxy.\n",
+      "# Set in this shell, and not for systemd and cron: BULKGEN_RPM, XDG_CONFIG_HOME, XDG_STATE_HOME, https_proxy.\n",
     );
     expect(await printed()).not.toContain(canaryKey);
-    expect((await run(place, ["schedule", "print"])).stdout).not.toContain("this shell");
+    expect((await printed()).match(/this shell/g)).toHaveLength(1);
+    const { stdout } = await run(place, ["schedule", "print"]);
+    expect(stdout).toContain("# Set in this shell, and not for systemd and cron: XDG_STATE_HOME.\n");
+    // That is where the tests keep the state; with nothing set, nothing is named.
+    const nothing = { XDG_CONFIG_HOME: "", XDG_STATE_HOME: "", HOME: place.folder };
+    expect((await run(place, ["schedule", "print"], { env: nothing })).stdout).not.toContain("this shell");
   });
 
   test("a workspace without schedules has an empty list, before the first and after the last one", async () => {
@@ -278,7 +284,9 @@ describe.concurrent("schedules of the built command", () => {
     expect(await spawned(place, ["schedule", "run", "gone", "--quiet"])).toMatchObject({
       code: 2,
       stdout: "",
-      stderr: expect.stringMatching(/^bulkgen: scheduled run of gone: .*\(exit 2\)$/m),
+      stderr: expect.stringMatching(
+        /^bulkgen: scheduled run of gone: .*set\.csv: the file is empty.*\(exit 2\): `bulkgen plan --workspace \S+ --sandbox \S+set\.csv` says what is wrong$/m,
+      ),
     });
   });
 

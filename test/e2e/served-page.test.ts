@@ -27,6 +27,30 @@ test("`bulkgen serve` prints the link of its page, which opens it as long as the
   await expect(fetch(link)).rejects.toThrow();
 });
 
+test("`bulkgen serve` says which jobs have failed, and not all of very many", async () => {
+  const at = newPlace();
+  at.write(
+    "models.yaml",
+    `models: [{ key: draw, provider: { kind: command }, category: image, credits: 1, command: [sh, -c, exit 3, --, "{{ prompt }}"] }]`,
+  );
+  await started(at, ["trust", "--models", "models.yaml", "--yes"]).ended;
+  const command = started(at, ["serve", "--json"], { serves: true });
+  const [line] = await command.prints(/^\{.*\}\n/);
+  const { url, key } = JSON.parse(line);
+  for (let number = 0; number < 25; number++)
+    await fetch(`${url}/api/v1/generate`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "draw", prompt: `${number}` }),
+    });
+  const told =
+    /bulkgen: a job of draw for first failed \(task [0-9a-f-]{36}\): the program failed with exit code 3\n/g;
+  await command.prints(/20 jobs failed within a minute/);
+  command.interrupt();
+  const { stderr } = await command.ended;
+  expect(stderr.match(told)).toHaveLength(20);
+});
+
 test("a name that a key may not have is refused by `serve keys create`, too", async () => {
   const at = newPlace();
   at.write("models.yaml", models);

@@ -645,6 +645,7 @@ describe("the daemons of several hosts", () => {
     const end = { run: 1, credits: null, archived: 1, failed: 0, held: 0, resumeAt: null };
     const ended: ScheduledRunEnd = { ...end, exit: 0, note: "1 of 1 archived" };
     const daemon = new Daemon({
+      whatToDo: () => "",
       schedules,
       clock,
       log: { debug() {}, info() {}, warn() {}, error() {} },

@@ -55,6 +55,14 @@ describe("a balance that is too small", () => {
     expect(items.filter(({ fits }) => fits).map(({ rowId }) => rowId)).toEqual(["a", "b"]);
   });
 
+  test("because a budget of the key ends first, says when it is renewed", async () => {
+    const budget = { left: 15, of: 40, per: "day", renews_at: "2026-11-29T00:00:00.000Z" };
+    const { blockers } = await planOf(sheet, { me: { ...me(15), service: { budget } } });
+    expect(blockers[0]?.message).toBe(
+      "The run needs 21 credits, and this key has 15 of 40 credits left today, renewed at 00:00 UTC: it covers 2 items, through row 3 (b).",
+    );
+  });
+
   test("that costs nothing says so", async () => {
     const { blockers } = await planOf(sheet, { me: me(1) });
     expect(blockers).toMatchObject([{ message: expect.stringContaining("does not cover the first item") }]);

@@ -88,6 +88,25 @@ describe("the account", () => {
     expect(text).toMatch(/credits +unknown left, unknown used by this key/);
     expect(text).toMatch(/n \(k\), requests unknown/);
   });
+  test("of a key with a budget says what is left of it and until when", () => {
+    const told = (budget: unknown, more: object = {}) =>
+      accountText({ me: { ...me, service: { budget }, ...more }, quota });
+    const day = { left: 2, of: 12, per: "day", renews_at: "2026-11-29T00:00:00.000Z" };
+    expect(told(day)).toMatch(
+      /credits +2 of 12 credits left today, renewed at 00:00 UTC; 112 used by this key\n/,
+    );
+    expect(told({ ...day, left: 0.5, per: "month", renews_at: "2026-12-01T00:00:00.000Z" })).toMatch(
+      /credits +0.5 of 12 credits left this month, renewed on 2026-12-01 UTC; 112 used/,
+    );
+    for (const odd of [null, { ...day, per: "year" }, { ...day, left: "2" }, { ...day, renews_at: "soon" }])
+      expect(told(odd)).toMatch(/credits +388.5 left, 112 used by this key/);
+  });
+  test("without credits a month does not speak of them", () => {
+    const subscription = { ...me.subscription!, credits_per_month: 0 };
+    expect(accountText({ me: { ...me, subscription }, quota })).toMatch(
+      /plan +Pro, active, billed by the month, renews 2026-12-01\n/,
+    );
+  });
   test("whose subscription ends", () => {
     const subscription = { ...me.subscription!, status: "canceled", cancel_at_period_end: true };
     expect(accountText({ me: { ...me, subscription }, quota })).toContain(

@@ -25,6 +25,7 @@ let clock: ManualClock;
 let schedules: Schedules;
 let began: { command: string; end(end: ScheduledRunEnd): void }[];
 let notifications: DaemonEvent[];
+let warnings: string[];
 let stops: number;
 
 beforeEach(() => {
@@ -32,6 +33,7 @@ beforeEach(() => {
   schedules = openSchedules(":memory:", clock);
   began = [];
   notifications = [];
+  warnings = [];
   stops = 0;
 });
 
@@ -54,7 +56,7 @@ function start(): { stop: AbortController; over: Promise<void> } {
   const daemon = new Daemon({
     schedules,
     clock,
-    log: { debug() {}, info() {}, warn() {}, error() {} },
+    log: { debug() {}, info() {}, warn: (_, line) => warnings.push(line), error() {} },
     claimForAll: async () => new Map(),
     launch({ command, words }) {
       let end: (end: ScheduledRunEnd) => void = () => {};
@@ -64,6 +66,7 @@ function start(): { stop: AbortController; over: Promise<void> } {
       began.push({ command: [command, ...words].join(" "), end });
       return { ended, stop: () => stops++ };
     },
+    whatToDo: (_, { exit }) => `exit ${exit}: do this`,
     notify: (_, notification) => notifications.push(notification),
   });
   return { stop, over: daemon.go(stop.signal) };
@@ -97,6 +100,22 @@ describe("a scheduled run", () => {
     await settle();
     expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0, run: 7, endedAt: due + hour }]);
     expect(notifications).toEqual([]);
+  });
+
+  test("that did not end well is a warning with what to do, unless it continues by itself", async () => {
+    await add();
+    start();
+    await passes(due - evening);
+    began[0]?.end({ ...fine, exit: 10, resumeAt: due + hour });
+    await passes(hour);
+    expect(warnings).toEqual([]);
+    began[1]?.end({ ...fine, exit: 5, failed: 1, note: "1 of 2 archived, 1 failed" });
+    await settle();
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^nightly: the scheduled run of .*: 1 of 2 archived, 1 failed \(exit 5\); exit 5: do this$/,
+      ),
+    ]);
   });
 
   test("of a paused schedule is neither started nor missed, and what has begun goes on", async () => {

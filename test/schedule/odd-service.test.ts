@@ -84,6 +84,7 @@ test.each(attacks)("a schedule daemon goes on and tells: %s", async (name, scrip
   const said: string[] = [];
   let underWay = 0;
   const daemon = new Daemon({
+    whatToDo: () => "",
     schedules,
     clock,
     log: {

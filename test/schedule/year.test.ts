@@ -74,6 +74,7 @@ class Year {
           alive(await (await alive(target[name] as (...given: never[]) => unknown))(...args)),
     });
     const daemon = new Daemon({
+      whatToDo: () => "",
       schedules,
       clock: this.clock,
       log: { debug() {}, info() {}, warn() {}, error() {} },

@@ -73,7 +73,11 @@ test("the provider of docs/models.md that is described in twenty lines works", a
     ["GET /kite.png", undefined, ""],
   ]);
   const failed = await place.finished(await place.generate(wanted));
-  expect(failed).toMatchObject({ status: "failed", error: "out of paint", credits_consumed: 0 });
+  expect(failed).toMatchObject({
+    status: "failed",
+    error: "out of paint",
+    credits_consumed: 0,
+  });
 });
 
 test.each(readdirSync(examples).filter((name) => name !== inBrowser))(

@@ -112,7 +112,7 @@ describe("what the page is told", () => {
     const failed = await place.generate({ model: "hero", prompt: "forbidden things" });
     await place.until(() => place.stage(failed) === "decided");
     const lost = await unknownJob(place, upstream);
-    const { models, newest, unknown, stages, keys } = await page.get("standing");
+    const { models, newest, unknown, stages, failed: failedJobs, keys } = await page.get("standing");
     expect(models).toEqual([
       {
         key: "hero",
@@ -129,6 +129,7 @@ describe("what the page is told", () => {
       expect.objectContaining({ key: "slow", prices: [] }),
     ]);
     expect(stages).toMatchObject({ unknown: 1, decided: 2, queued: 0 });
+    expect(failedJobs).toBe(1);
     expect(newest.map((job: Body) => [job.id, job.stage, job.outcome, job.credits])).toEqual([
       [lost, "unknown", null, 4],
       [failed, "decided", "failed", 0],
@@ -139,7 +140,9 @@ describe("what the page is told", () => {
     expect(unknown[0]).toMatchObject({ prompt: "a kite", key: "anybody", provider: "vendor" });
     expect(unknown[0].note).toContain("The provider's answer was lost");
     // What failed is given back, though nobody has asked for the task.
-    expect(keys).toMatchObject([{ name: "anybody", used: 20, left: null, perMonth: null }]);
+    expect(keys).toMatchObject([
+      { name: "anybody", used: 20, left: { credits: null, per: null }, perMonth: null },
+    ]);
   });
 
   test("jobs that wait and jobs that are at work, by model", async () => {
@@ -208,7 +211,14 @@ describe("keys", () => {
     const standing = await page.get("standing");
     expect(JSON.stringify(standing)).not.toContain(value);
     const key = standing.keys.find(({ name }: Body) => name === "nightly");
-    expect(key).toMatchObject({ plan: "Pro", used: 4, left: 6, perMonth: 8, perDay: 4, revokedAt: null });
+    expect(key).toMatchObject({
+      plan: "Pro",
+      used: 4,
+      perMonth: 8,
+      perDay: 4,
+      revokedAt: null,
+      left: { credits: 0, of: 4, per: "day" },
+    });
     expect(await page.revoke(key.id)).toEqual({});
     expect((await place.call("GET", "/api/v1/me")).status).toBe(401);
     expect(await page.revoke(key.id)).toEqual([400, "This key is revoked already."]);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import sharp from "sharp";
 import { expect, test } from "vitest";
+import { taskFailureKind } from "../../src/core/failure.js";
 import { settleUnknown } from "../../src/serve/works/person.js";
 import { ComfyUi, pixel } from "../upstreams/comfyui.js";
 import type { OpenAiUpstream } from "../upstreams/openai.js";
@@ -298,6 +299,25 @@ test("a broken models file leaves the old one in force; a good one is used at on
   await place.until(async () => (await keys())[0] === "sketch", 500);
 });
 
+test.each([
+  [
+    "[sh, -c, 'echo no input, no params >&2; exit 3', --, '{{ prompt }}']",
+    "the program failed with exit code 3",
+  ],
+  ["[sh, -c, 'exec sleep 600', --, '{{ prompt }}']", "the program took longer than 10 s"],
+  ["[sh, -c, 'exit 0', --, '{{ prompt }}']", "the program ended without a file"],
+])("%s is a failure of the provider, for clients and for whoever keeps the service", async (words, why) => {
+  const place = await new Place(program(words)).open();
+  const failed: string[] = [];
+  place.service.onFailed = (task, error) => failed.push(`${task.id}: ${error}`);
+  const id = await place.generate({ model: "draw", prompt: "x" });
+  const { error } = await place.finished(id);
+  expect(error).toContain(`The provider failed: ${why}`);
+  expect(taskFailureKind(error)).toBe("provider");
+  await place.until(() => failed.length > 0);
+  expect(failed).toEqual([`${id}: ${error}`]);
+});
+
 test("budgets hold when 200 come at once", async () => {
   const upstream = await openAi();
   const place = await new Place(pictures(upstream).replace("waiting: 3", "waiting: 1000")).open();
@@ -336,7 +356,10 @@ test("an upload is an input for its own account alone, and no address of a priva
   const ada = place.key;
   place.key = place.service.keys.create({ ...anybody, name: "eve" }, place.clock.now());
   const stolen = await place.generate({ model: "draw", image_url: put.body.url });
-  expect(await place.finished(stolen)).toMatchObject({ status: "failed", error: "There is no such upload." });
+  expect(await place.finished(stolen)).toMatchObject({
+    status: "failed",
+    error: "The input is no upload of this key.",
+  });
   expect((await place.call("GET", `/api/v1/task/${id}`)).status).toBe(404);
   place.key = ada;
   for (const address of [

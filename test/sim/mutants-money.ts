@@ -43,7 +43,9 @@ export const moneyMutants: readonly Mutant[] = [
   },
   {
     name: "repeats requests to a service that does not know them",
-    service: { announced: () => ({ repeatsMs: 86_400_000, inputs: false, cancel: false, providers: [] }) },
+    service: {
+      announced: () => ({ repeatsMs: 86_400_000, inputs: false, cancel: false, providers: [], budget: null }),
+    },
   },
   {
     name: "takes a reset for a request that was not sent",

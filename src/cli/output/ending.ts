@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
+import { relative } from "node:path";
 import { withoutKeys } from "../../api/key.js";
 import { EarlyExit, type ExitName, exitCode, type RefusedCommand } from "../../core/exit.js";
+import { digestOf } from "../../core/problem.js";
 import type { Machine } from "../../machine.js";
 import { packageFile } from "../../package-file.js";
+import { shellWord } from "../../text/shell.js";
 import { jsonText, terminalLines } from "../../text/terminal.js";
 import { fileTrouble } from "../settings/file-trouble.js";
 import { print } from "./print.js";
@@ -18,7 +21,9 @@ export async function reportError(error: unknown, machine: Machine, how: Reporti
       machine.stderr.write(`${withoutKeys(problemsText(error.problems, machine.cwd))}\n`);
     }
     const reason = error.problems ? "manifest" : error.exit;
-    return tell(error.exit, reason, error.message, machine, how);
+    // A program that reads the document, such as the daemon of schedules, has not read the list.
+    const document = { message: await reasonOf(error, machine.cwd), next: nextOf(error, machine.cwd) };
+    return tell(error.exit, reason, error.message, machine, { ...how, document });
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   const exit = exitOf(error);
@@ -38,17 +43,36 @@ function tell(
   reason: RefusedCommand["reason"],
   text: string,
   { stdout, stderr, env, clock }: Machine,
-  { json, jsonLines }: Reporting,
+  { json, jsonLines, document }: Reporting & { document?: Pick<RefusedCommand, "message" | "next"> },
 ): number {
   const message = withoutKeys(terminalLines(text));
   const exit = exitCode(exitName);
-  const refusal: RefusedCommand = { exit, exitName, reason, message, next: nextAfter(exitName, message) };
+  const next = document ? document.next : nextAfter(exitName, message);
+  const refusal: RefusedCommand = { exit, exitName, reason, message, next };
+  const told = document ? { ...refusal, message: withoutKeys(terminalLines(document.message)) } : refusal;
   if (jsonLines) {
     const time = new Date(clock.now()).toISOString();
     stderr.write(`${jsonText({ level: "error", time, ...refusal, msg: message })}\n`);
   } else stderr.write(`bulkgen: ${message}\n`);
-  if (json) print({ json }, { stdout, env }, "refusal", refusal, () => message);
+  if (json) print({ json }, { stdout, env }, "refusal", told, () => message);
   return exit;
+}
+
+/** Why a command has ended, with the first problem of its manifest: for those who do not see the list. */
+export async function reasonOf(error: Error, folder: string): Promise<string> {
+  const first = error instanceof EarlyExit ? error.problems?.reported[0] : undefined;
+  if (first === undefined) return error.message;
+  const { problemsText } = await import("../../report/problem-text.js");
+  return `${error.message}: ${problemsText(digestOf([first.problem]), folder)}`;
+}
+
+/** The command to type after an error; null if the message says all there is to do. */
+export function nextOf(error: Error, folder: string, sandbox = ""): string | null {
+  const first = error instanceof EarlyExit ? error.problems?.reported[0] : undefined;
+  if (first === undefined) return nextAfter(exitOf(error), error.message);
+  const { file } = first.problem.place;
+  const seen = relative(folder, file);
+  return `bulkgen plan ${shellWord(seen.startsWith("..") ? file : seen)}${sandbox}`;
 }
 
 /** The command that the message names, else what usually helps; null if the message says all there is to do. */

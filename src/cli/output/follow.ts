@@ -1,16 +1,16 @@
-import { EarlyExit, type ExitName } from "../../core/exit.js";
-import { digestOf } from "../../core/problem.js";
+import type { ExitName } from "../../core/exit.js";
 import type { RunSummary } from "../../job/run/closing.js";
 import type { RunEnd } from "../../job/run/events.js";
 import type { Outcome } from "../../job/run/run-job.js";
 import type { Machine } from "../../machine.js";
 import type { CarryFlags } from "../../options/shared.js";
 import { nextStepFrom } from "../../report/next-step.js";
-import { problemsText, shownPath } from "../../report/problem-text.js";
+import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson, summaryOf } from "../../report/summary.js";
+import { sandboxFlag } from "../../text/shell.js";
 import { elsewhere, flagsTo } from "../settings/workspace.js";
 import type { Display } from "./display.js";
-import { exitOf } from "./ending.js";
+import { exitOf, nextOf, reasonOf } from "./ending.js";
 import type { PreparedRun } from "./job-options.js";
 import { print } from "./print.js";
 
@@ -47,18 +47,15 @@ export async function followed(
     const exit = exitOf(error);
     await gallery?.ended();
     // "Nothing to resume" is not worth a notification.
-    if (exit !== "done") await notifier?.ended(exit, facts, reasonOf(error as Error, machine));
+    if (exit !== "done") {
+      const why = await reasonOf(error as Error, machine.cwd);
+      const next = nextOf(error as Error, machine.cwd, sandboxFlag(flags));
+      await notifier?.ended(exit, facts, why, next);
+    }
     throw error;
   } finally {
     await events?.close();
   }
-}
-
-/** Why a run could not start, with the first problem of its manifest, for notifications. */
-function reasonOf(error: Error, { cwd }: Machine): string {
-  const first = error instanceof EarlyExit ? error.problems?.reported[0] : undefined;
-  if (first === undefined) return error.message;
-  return `${error.message}: ${problemsText(digestOf([first.problem]), cwd)}`;
 }
 
 /** Prints the summary of a run, on stderr if stdout is for events, and returns how the run ended. */

@@ -17,8 +17,8 @@ export interface Notifier {
   begin(run: { id: number; jobName: string }): void;
   /** Why the run waits; null while it does not. A long wait is reported, once for each kind of reason. */
   waits(reason: Reason | null): void;
-  /** `message` says why a run that could not start has no facts. */
-  ended(exit: ExitName, facts: RunSummary | null, message: string): Promise<void>;
+  /** `message` says why a run that could not start has no facts, and `next` is the command to type then. */
+  ended(exit: ExitName, facts: RunSummary | null, message: string, next?: string | null): Promise<void>;
 }
 
 /** Null without targets. Throws EarlyExit for a target that cannot be read. */
@@ -50,11 +50,11 @@ export async function openNotifier(
       const next = waysOut[reason.kind] ?? "nothing; the run continues by itself";
       waiting = waiting.then(() => send(targets, { ...facts, next }, machine));
     },
-    async ended(exit, facts, message) {
+    async ended(exit, facts, message, next = null) {
       await waiting;
       // A mistake in a command is for the person who typed it; a scheduled run has nobody else to tell.
       if (run === null && exit === "usage" && scheduled.schedule === null) return;
-      await send(targets, endNotification(exit, facts, { message, origin }), machine);
+      await send(targets, endNotification(exit, facts, { message, next, origin }), machine);
     },
   };
 }

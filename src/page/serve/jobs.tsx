@@ -15,7 +15,7 @@ const stageWords: Readonly<Record<JobStage, string>> = {
 };
 
 /** How many jobs are in each stage, and the newest of them. */
-export function Jobs({ standing: { stages, newest, now } }: { standing: ServedStanding }) {
+export function Jobs({ standing: { stages, failed, newest, now } }: { standing: ServedStanding }) {
   return (
     <section class="panel" aria-labelledby="jobs">
       <div class="head">
@@ -25,9 +25,13 @@ export function Jobs({ standing: { stages, newest, now } }: { standing: ServedSt
         {(Object.keys(stageWords) as JobStage[]).map((stage) => (
           <div key={stage} class={stage === "unknown" && stages[stage] > 0 ? "problem" : ""}>
             <dt>{stageWords[stage]}</dt>
-            <dd>{number(stages[stage])}</dd>
+            <dd>{number(stage === "decided" ? stages.decided - failed : stages[stage])}</dd>
           </div>
         ))}
+        <div>
+          <dt>failed</dt>
+          <dd>{number(failed)}</dd>
+        </div>
       </dl>
       {newest.length === 0 ? (
         <p class="empty">No job yet. Give a client the base URL above and one of the keys below.</p>

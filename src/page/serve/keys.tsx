@@ -148,7 +148,7 @@ function KeyRow({ listed, now, revokeKey }: RowProps) {
       <td class="number" data-label="Spent">
         {number(used)}
       </td>
-      <Limit label="Left" amount={left} />
+      <Limit label="Left" amount={left.credits} until={left.per && untilWords[left.per]} />
       <Limit label="A month" amount={perMonth} />
       <Limit label="A day" amount={perDay} />
       <td class="action">
@@ -164,10 +164,19 @@ function KeyRow({ listed, now, revokeKey }: RowProps) {
   );
 }
 
-function Limit({ label, amount }: { label: string; amount: number | null }) {
+const untilWords = { day: "today (UTC)", month: "this month (UTC)" };
+
+interface LimitProps {
+  label: string;
+  amount: number | null;
+  until?: string | null;
+}
+
+function Limit({ label, amount, until = null }: LimitProps) {
   return (
     <td class="number" data-label={label}>
       {amount === null ? <span class="quiet">no limit</span> : number(amount)}
+      {until !== null && <span class="quiet"> {until}</span>}
     </td>
   );
 }

@@ -19,9 +19,10 @@ export function standingOf(service: OwnService, now: number): Omit<ServedStandin
     credit: service.served.credit,
     models: modelsOf(service, open),
     stages: countsOf(service, open),
+    failed: failedOf(service),
     newest: newestJobs(service),
     unknown: unknownJobs(service),
-    keys: service.keys.list().map(({ balance, ...key }) => ({ ...key, left: balance })),
+    keys: service.keys.withLeft(now),
     now,
   };
 }
@@ -76,6 +77,15 @@ function countsOf({ state }: OwnService, open: readonly OpenJobs[]): Record<JobS
   const { all } = state.db.prepare('select count(*) as "all" from tasks').get() as { all: number };
   const counted = jobStages.map((name) => [name, sum(open.filter(({ stage }) => stage === name))] as const);
   return { ...(Object.fromEntries(counted) as Record<JobStage, number>), decided: all - sum(open) };
+}
+
+function failedOf({ state }: OwnService): number {
+  const { failed } = state.db
+    .prepare("select count(*) as failed from tasks where outcome = 'failed'")
+    .get() as {
+    failed: number;
+  };
+  return failed;
 }
 
 function sum(open: readonly OpenJobs[]): number {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import PQueue from "p-queue";
 import type { Clock } from "../../clock.js";
 import { type Done, type JobOutput, JobRefused } from "../../providers/provider.js";
+import type { TaskRecord } from "../../service/state/state.js";
 import type { JobFiles } from "./job-files.js";
 import type { JobTimes } from "./job-times.js";
 import type { JobChange, JobRecord } from "./journal.js";
@@ -22,6 +23,7 @@ export interface DeliveriesParts {
   times: JobTimes;
   /** Does a step of a job, and again later if it cannot be put on record. */
   safely: (taskId: string, work: () => Promise<void>) => Promise<void>;
+  onFailed: (task: TaskRecord, why: string) => void;
 }
 
 /** From the provider's last word on a job to the end of its task: files are brought here, or credits given back. */
@@ -81,17 +83,27 @@ export class Deliveries {
   }
 
   /** The provider's word that it has failed: decided, and the credits given back once. */
-  async fail({ taskId, settings }: JobRecord, refused: JobRefused): Promise<undefined> {
+  async fail(job: JobRecord, refused: JobRefused): Promise<undefined> {
+    const note = refused.billed === true ? "The provider bills it all the same." : null;
+    const why = clientsText(refused);
+    const task = await this.end(job, why, note);
+    if (task) this.parts.onFailed(task, why);
+    return undefined;
+  }
+
+  /** A person has stopped it, and the provider does not bill it. */
+  async cancelled(job: JobRecord): Promise<void> {
+    await this.end(job, "It was cancelled.", null);
+  }
+
+  private async end({ taskId, settings }: JobRecord, why: string, note: string | null) {
     const { records, files, upstreams } = this.parts;
     upstreams.lineOf(settings).waiting.delete(taskId);
     const task = records.task(taskId);
     if (!task) return undefined;
-    const note = refused.billed === true ? "The provider bills it all the same." : null;
-    // Clients judge a failure by its message: what moderation refuses, they do not ask for again.
-    const said = refused.kind === "moderation" ? "Refused by content moderation: " : "";
-    await records.fail(task, said + refused.message, note);
+    await records.fail(task, why, note);
     await files.removeJobFolder(taskId);
-    return undefined;
+    return task;
   }
 
   /** Brings the files of a job here, and decides its task. */
@@ -153,4 +165,13 @@ export class Deliveries {
     await files.removeJobFolder(taskId);
     return undefined;
   }
+}
+
+/**
+ * Clients judge a failure by its message: what moderation refuses, they do not ask for again, and what the provider has failed they
+ * do, so only what is certainly not billed is called that here.
+ */
+function clientsText({ kind, message, billed }: JobRefused): string {
+  if (kind === "moderation") return `Refused by content moderation: ${message}`;
+  return kind === "provider" && billed === false ? `The provider failed: ${message}` : message;
 }

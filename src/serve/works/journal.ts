@@ -35,6 +35,7 @@ create table if not exists jobs (
   queued_at integer not null, submitted_at integer, ended_at integer, cleaned integer not null default 0
 ) strict, without rowid;
 create index if not exists jobs_open on jobs (queued_at) where stage <> 'decided';
+create index if not exists tasks_failed on tasks (id) where outcome = 'failed';
 create index if not exists jobs_by_ref on jobs (provider, ref) where ref is not null;
 create index if not exists jobs_ended on jobs (ended_at) where stage = 'decided' and cleaned = 0;
 

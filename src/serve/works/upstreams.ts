@@ -76,7 +76,7 @@ export class Upstreams {
   submit(
     provider: Provider,
     job: ProviderJob,
-    { timeoutMs }: ProviderSettings,
+    { timeoutMs, kind }: ProviderSettings,
   ): Promise<Done | Accepted | Error> {
     return withTimeout(this.parts.clock, timeoutMs, async (late) => {
       // What may run again is interrupted when the service ends; what may not be is waited for.
@@ -87,7 +87,11 @@ export class Upstreams {
         return await provider.submit(job, signal);
       } catch (error) {
         if (mayRepeat && late.aborted && !(error instanceof JobRefused))
-          return new JobRefused("provider", `It took longer than ${Math.round(timeoutMs / 1_000)} s.`, false);
+          return new JobRefused(
+            "provider",
+            `the ${kind === "command" ? "program" : "job"} took longer than ${Math.round(timeoutMs / 1_000)} s`,
+            false,
+          );
         return error instanceof Error ? error : new Error(String(error));
       } finally {
         if (!mayRepeat) this.unanswered--;

@@ -27,6 +27,8 @@ import { retryMsMax } from "./waits.js";
 export interface WorksParts extends UpstreamParts, RecordParts, FilesParts {
   /** The models as they are now. */
   model: (key: string) => OwnModel | undefined;
+  /** A task has failed. */
+  onFailed: (task: TaskRecord, why: string) => void;
 }
 
 /**
@@ -51,7 +53,7 @@ export class Works implements Workshop {
   private readonly background = new Set<Promise<void>>();
 
   constructor(private readonly parts: WorksParts) {
-    const { clock, journal } = parts;
+    const { clock, journal, onFailed } = parts;
     const { signal } = this.closing;
     setMaxListeners(0, signal);
     this.files = new JobFiles(parts);
@@ -60,7 +62,7 @@ export class Works implements Workshop {
     this.times = new JobTimes(journal, this.upstreams);
     const { files, upstreams, records, times } = this;
     const safely = (taskId: string, work: () => Promise<void>) => this.safely(taskId, work);
-    this.deliveries = new Deliveries({ clock, upstreams, records, files, times, safely }, signal);
+    this.deliveries = new Deliveries({ clock, upstreams, records, files, times, safely, onFailed }, signal);
     const goOn = (taskId: string) => this.again(taskId, 0);
     const aside = (work: () => Promise<void>) => this.aside(work);
     this.unknown = new UnknownJobs({ clock, journal, upstreams, records, files, goOn, aside }, signal);
@@ -112,7 +114,7 @@ export class Works implements Workshop {
   async cancel(taskId: string): Promise<"cancelled" | "asked" | "too late"> {
     const job = this.records.job(taskId);
     if (job?.stage === "queued") {
-      await this.deliveries.fail(job, new JobRefused("provider", cancelled, false));
+      await this.deliveries.cancelled(job);
       return "cancelled";
     }
     if (job?.stage !== "accepted") return "too late";
@@ -121,7 +123,7 @@ export class Works implements Workshop {
       .ask(async (signal) => provider.cancel?.(job.resume, signal))
       .catch(() => undefined);
     if (answer?.billed === false && this.records.job(taskId)?.stage === "accepted") {
-      await this.deliveries.fail(job, new JobRefused("provider", cancelled, false));
+      await this.deliveries.cancelled(job);
       return "cancelled";
     }
     if (answer) await this.records.update(taskId, { note: "The provider was asked to stop." });
@@ -340,7 +342,6 @@ export class Works implements Workshop {
 }
 
 const lostWith = "the service ended while it waited";
-const cancelled = "It was cancelled.";
 
 function asRefused(error: unknown): JobRefused {
   return error instanceof JobRefused ? error : new JobRefused("input", (error as Error).message);

@@ -77,14 +77,39 @@ export function meView(
   { key, account }: AuthenticatedCaller,
   shown: boolean,
   announced: ServiceExtras | null,
+  budget: KeyBudget | null,
 ) {
   return {
     user: { id: account.id, email: account.email, name: account.name },
     credits: { balance: fromMicro(account.balanceMicro), used_this_key: fromMicro(key.usedMicro) },
     subscription: shown ? subscriptionView(account) : null,
     api_key: { id: key.id, name: key.name, requests_count: key.requestsCount },
-    ...(announced === null ? {} : { service: announced }),
+    ...(announced === null
+      ? {}
+      : { service: budget ? { ...announced, budget: budgetView(budget) } : announced }),
   };
+}
+
+/** What a key may still spend in a day or a month (UTC). */
+export interface KeyBudget {
+  leftMicro: number;
+  ofMicro: number;
+  per: "day" | "month";
+  /** When the next day or month begins. */
+  renewsAt: number;
+}
+
+function budgetView({ leftMicro, ofMicro, per, renewsAt }: KeyBudget) {
+  return { left: fromMicro(leftMicro), of: fromMicro(ofMicro), per, renews_at: stamp(renewsAt) };
+}
+
+/** Why a task that costs more than is left is refused. */
+export function beyondBudget(
+  { model, costMicro }: Pick<TaskRecord, "model" | "costMicro">,
+  { leftMicro, ofMicro, per, renewsAt }: KeyBudget,
+): string {
+  const [cost, of, left] = [costMicro, ofMicro, leftMicro].map(fromMicro);
+  return `${model} costs ${cost} credits. This key may spend ${of} credits a ${per} and has ${left} left until ${stamp(renewsAt)}.`;
 }
 
 /** What a service can do beyond its page, as GET me tells. */

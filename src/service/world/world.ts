@@ -15,8 +15,10 @@ import type { Switches } from "../state/switches.js";
 import { type AuthenticatedCaller, authenticate, isGood, requireSubscription } from "./authenticate.js";
 import { createTask, type GenerateSettings } from "./generate.js";
 import {
+  beyondBudget,
   creationView,
   isFinal,
+  type KeyBudget,
   listModels,
   meView,
   type ServiceExtras,
@@ -31,8 +33,8 @@ export interface WorldSettings extends GenerateSettings {
   announced?: ServiceExtras | null;
   /** What is told of a task beyond the page. */
   progress?: (task: TaskRecord) => TaskProgress;
-  /** Less than the balance, if a budget of the key ends sooner: millionths of a credit, and why. */
-  budget?: (keyId: string, now: number) => { leftMicro: number; why: string } | null;
+  /** The budget of a key that leaves it least, if it has any. */
+  budget?: (keyId: string, now: number) => KeyBudget | null;
   /** Signs output URLs. */
   secret: string;
   /** What output URLs begin with, without a slash at the end. */
@@ -194,7 +196,11 @@ export class World {
       case "me": {
         const { shownWhenNotGood } = switches.subscription;
         const shown = shownWhenNotGood || isGood(switches.subscription, caller.account, visit.now);
-        return succeed(meView(this.withinBudget(visit.now, caller), shown, this.settings.announced ?? null));
+        const budget = this.settings.budget?.(caller.key.id, visit.now) ?? null;
+        const binding = budget && budget.leftMicro < caller.account.balanceMicro ? budget : null;
+        const balanceMicro = binding?.leftMicro ?? caller.account.balanceMicro;
+        const within = { ...caller, account: { ...caller.account, balanceMicro } };
+        return succeed(meView(within, shown, this.settings.announced ?? null, binding));
       }
     }
   }
@@ -246,7 +252,8 @@ export class World {
       { kind: "task charged", accountId, keyId, micro },
     ];
     const failing = request.fault?.kind === "generation-error";
-    if (budget && task.costMicro > budget.leftMicro) throw refuse("INSUFFICIENT_CREDITS", budget.why);
+    if (budget && task.costMicro > budget.leftMicro)
+      throw refuse("INSUFFICIENT_CREDITS", beyondBudget(task, budget));
     if (!failing || settings.switches.errorIsCharged) changes.push(...made);
     if (repeatKey !== undefined)
       changes.push({ kind: "repeat key kept", accountId, repeatKey, taskId: task.id, sha256, at: now });
@@ -265,11 +272,6 @@ export class World {
         "This Idempotency-Key was sent with another request.",
       );
     return this.state.task(kept.taskId);
-  }
-
-  private withinBudget(now: number, { key, account }: AuthenticatedCaller): AuthenticatedCaller {
-    const left = this.settings.budget?.(key.id, now)?.leftMicro ?? account.balanceMicro;
-    return { key, account: { ...account, balanceMicro: Math.min(account.balanceMicro, left) } };
   }
 
   private task({ now, changes }: Visit, caller: AuthenticatedCaller, taskId: string): WorldResponse {

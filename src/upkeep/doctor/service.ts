@@ -1,3 +1,4 @@
+import { announcedIn } from "../../api/announced.js";
 import { meaningOf } from "../../api/errors.js";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
@@ -7,6 +8,7 @@ import { parseJson } from "../../api/values.js";
 import { answerText, oddBody } from "../../client/answer.js";
 import { connectService, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
+import { budgetText } from "../../core/budget.js";
 import { EarlyExit } from "../../core/exit.js";
 import { asBalance, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
@@ -263,9 +265,13 @@ function noSubscription(got: string): Check {
 function balance(me: Me): Check {
   const balance = asBalance(me.credits.balance);
   if (balance === null) return unchecked("credits", expectations.credits, "the service did not say");
-  const got = `${showCredits(balance)} left`;
+  const { budget } = announcedIn(me);
+  const got = budget ? budgetText(budget) : `${showCredits(balance)} left`;
   if (balance > 0) return fine("credits", expectations.credits, got);
-  return warning("credits", { expected: expectations.credits, got, todo: "top up before the next run" });
+  const todo = budget
+    ? "continue when the budget of this key is renewed, or ask who keeps the service for a larger one"
+    : "top up before the next run";
+  return warning("credits", { expected: expectations.credits, got, todo });
 }
 
 async function limits(accounts: Accounts, accountId: number, me: Me, known: boolean): Promise<Check> {

@@ -1,8 +1,7 @@
 import type { ScheduleRunFlags } from "../../../options/schedule.js";
 import { launchScheduledRun } from "../../../schedule/launch.js";
-import { endJson, endText, type ScheduledRunEnd, scheduledCommand } from "../../../schedule/scheduled-run.js";
+import { endJson, endText, scheduledCommand, whatToType } from "../../../schedule/scheduled-run.js";
 import { byHand } from "../../../store/schedules.js";
-import { sandboxFlag, shellWord } from "../../../text/shell.js";
 import { agreeToValues } from "../../output/agreement.js";
 import { print } from "../../output/print.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
@@ -42,14 +41,9 @@ export async function runScheduleNow({
     if (flags.json) print(flags, machine, "schedule-run", endJson(name, end), () => "");
     else if (flags.quiet && end.exit !== 0) {
       const { sandbox } = runFlagsOf(schedule.flags, await configFiles(root, env), env);
-      stderr.write(`${failureText(name, ended, root, sandboxFlag({ sandbox }))}\n`);
+      const todo = whatToType(ended, { root, manifest: schedule.manifest, sandbox: sandbox ?? false });
+      stderr.write(`bulkgen: scheduled run of ${name}: ${endText(ended)}: ${todo}\n`);
     }
     return end.exit ?? 1;
   });
-}
-
-/** The process itself has said on stderr why a run could not start. */
-function failureText(name: string, end: ScheduledRunEnd, root: string, sandbox: string): string {
-  const hint = `: \`bulkgen status --workspace ${shellWord(root)}${sandbox}\` says why, and what to do`;
-  return `bulkgen: scheduled run of ${name}: ${endText(end)}${end.run === null ? "" : hint}`;
 }

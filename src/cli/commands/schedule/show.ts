@@ -208,8 +208,8 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   );
 }
 
-/** Variables by which a run reaches the service, its proxy and its buckets. */
-const ofRuns = /^(BULKGEN_|AWS_|NODE_EXTRA_CA_CERTS$|(https?|no)_proxy$)/i;
+/** Variables by which a run finds its state and settings, and reaches the service, its proxy and its buckets. */
+const ofRuns = /^(BULKGEN_|AWS_|XDG_(STATE|CONFIG)_HOME$|NODE_EXTRA_CA_CERTS$|(https?|no)_proxy$)/i;
 
 /** Those of them that only the environment of this shell has. */
 function onlyHere({ env, cwd }: Machine, root: string): string[] {

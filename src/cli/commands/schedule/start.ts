@@ -10,6 +10,7 @@ import type { ScheduleStartFlags } from "../../../options/schedule.js";
 import { Daemon, type DaemonEvent, type ScheduledProcess } from "../../../schedule/daemon.js";
 import { serveHealth, serveMetrics } from "../../../schedule/health.js";
 import { launchScheduledRun } from "../../../schedule/launch.js";
+import { whatToType } from "../../../schedule/scheduled-run.js";
 import { takeLock } from "../../../store/lock.js";
 import { NewerDatabase } from "../../../store/open.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
@@ -88,6 +89,10 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
             jsonLines: flags.logFormat === "json",
           })
         : refusedRun(why);
+    },
+    async whatToDo({ flags: given, manifest }, end) {
+      const { sandbox = false } = runFlagsOf(given, await configFiles(root, env), env);
+      return whatToType(end, { root, manifest, sandbox });
     },
     notify(schedule, event) {
       const sent = send(schedule, event, place).finally(() => sending.delete(sent));

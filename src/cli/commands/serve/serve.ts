@@ -4,11 +4,13 @@ import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import type { ServeFlags, ServeStateFlags } from "../../../options/serve.js";
+import type { OwnService } from "../../../serve/own-service.js";
 import { servePage } from "../../../serve/page/serve-page.js";
 import { isLoopbackHost } from "../../../service/http/http.js";
 import { count } from "../../../text/amounts.js";
 import { shellWord } from "../../../text/shell.js";
 import { table } from "../../../text/table.js";
+import { shortText } from "../../../text/terminal.js";
 import { sharedFolderOf } from "../../../workspace/workspace.js";
 import { agreeToValues } from "../../output/agreement.js";
 import { print } from "../../output/print.js";
@@ -54,6 +56,7 @@ export async function serve({
       ? keys.create({ name: "first", plan: "Pro", credits: null, perMonth: null, perDay: null }, clock.now())
       : undefined;
     const { url, service } = running;
+    service.onFailed = sayingFailures(service, machine);
     const page = await servePage({ service, clock, random, url });
     const shown: { url: string; key?: string | undefined; page: string } = { url, key, page: page.link };
     print(flags, machine, "serve", shown, () =>
@@ -78,6 +81,27 @@ export async function serve({
   } finally {
     await running.close();
   }
+}
+
+/** The most lines about failed jobs in a minute. */
+const failuresMax = 20;
+
+/** Says on stderr which jobs fail. Of a model that fails always nobody reads every line. */
+function sayingFailures({ keys }: OwnService, { clock, stderr }: Machine): OwnService["onFailed"] {
+  let since = clock.now();
+  let failed = 0;
+  return ({ model, keyId, id }, why) => {
+    if (clock.now() - since >= 60_000) [since, failed] = [clock.now(), 0];
+    failed++;
+    if (failed > failuresMax) return;
+    const key = keys.list().find((known) => known.id === keyId)?.name ?? "";
+    const line = `a job of ${model} for ${key} failed (task ${id}): ${why.replace(/^The provider failed: /, "")}`;
+    stderr.write(`bulkgen: ${shortText(line, 500)}\n`);
+    if (failed === failuresMax)
+      stderr.write(
+        `bulkgen: ${failuresMax} jobs failed within a minute; the others of this minute are counted on the page alone\n`,
+      );
+  };
 }
 
 /** The address for clients, if it is not the one that is listened on. Keys cross no network in the clear. Throws EarlyExit. */
