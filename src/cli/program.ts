@@ -188,7 +188,8 @@ async function agreeToFolder(
   const sends = "trustAddress" in flags && name !== "doctor";
   const asksAddress = sends && machine.stdin.isTTY && !values["sandbox"] && !values["trustAddress"];
   const models = asksAddress && typeof values["models"] === "string" ? values["models"] : null;
-  if (ofFolder.length === 0 && !asksAddress) return;
+  // It shows these itself.
+  if (name === "trust" || (ofFolder.length === 0 && !asksAddress)) return;
   const { agreeToAddress, agreeToValues } = await import("./output/agreement.js");
   await agreeToValues(ofFolder, workspace, machine);
   if (models !== null) {

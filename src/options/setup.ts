@@ -107,6 +107,12 @@ export const trustFlags = {
   sandbox,
   databaseUrl,
   models,
+  state: option(
+    "<folder>",
+    "with --models: where `bulkgen serve` keeps its state, if not beside the models file",
+    pathName,
+    { inFiles: "never", isPath: true },
+  ),
   baseUrl,
   apiKeyFile,
 };

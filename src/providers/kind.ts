@@ -29,8 +29,8 @@ export interface ProviderKind {
 
 /** What the user has to agree to, because somebody else may have written the models file. */
 export interface Reach {
-  /** Programs of this machine that it starts, and whose they are, such as `model draw`. */
-  programs?: { of: string; what: string; words: readonly string[] }[];
+  /** Programs that it starts and files that it reads elsewhere, such as `command of model draw`. */
+  values?: { setting: string; value: string }[];
   /** Origins that it sends requests to, and hosts that may get the key. */
   addresses?: string[];
 }

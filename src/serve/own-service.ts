@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, realpathSync, statSync } from "node:fs";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Clock, Random } from "../clock.js";
@@ -23,10 +23,10 @@ import { repeatKeysKeptMs, type TaskRecord } from "../service/state/state.js";
 import { allSwitches } from "../service/state/switches.js";
 import type { ServiceExtras } from "../service/world/present.js";
 import { ServedKeys } from "./keys.js";
-import { type ModelsFile, readModelsFile } from "./models/models-file.js";
+import { type ModelsFile, type OwnModel, readModelsFile } from "./models/models-file.js";
 import { inputAddressProblem } from "./works/inputs.js";
 import { Journal } from "./works/journal.js";
-import { Works } from "./works/works.js";
+import { Works, type WorksParts } from "./works/works.js";
 
 export interface OwnServiceOptions {
   clock: Clock;
@@ -41,7 +41,10 @@ export interface OwnServiceOptions {
   /** The proxies on the way to providers, to what they have made, and to inputs; none if absent. */
   proxies?: Proxies | null;
   /** Why the file, which has changed, may not be used as it is now; null if nothing is against it. */
-  refusal?: (models: ModelsFile) => string | null;
+  refusal?: (models: {
+    models: readonly Pick<OwnModel, "settings" | "provider">[];
+    allowedHosts: readonly string[];
+  }) => string | null;
   /** Gets one sentence for what people should know, such as a models file that cannot be read any more. */
   onNote: (note: string) => void;
 }
@@ -51,6 +54,11 @@ const keptMs = 7 * 24 * 60 * 60 * 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
 /** How often the models file is looked at (ms). */
 const reloadMs = 2_000;
+
+/** A models file that does what the user has not agreed to. */
+export class ModelsRefused extends Error {
+  override readonly name = "ModelsRefused";
+}
 
 /** The service of a models file, without its socket. */
 export class OwnService {
@@ -64,6 +72,9 @@ export class OwnService {
   private models: ModelsFile;
   private listed: ReadonlyMap<string, ServiceModel> = new Map();
   private readonly closing = new AbortController();
+  /** Where each key file was when its key was first used: a link to another one is no key of this provider. */
+  private readonly keyFiles = new Map<string, string>();
+  private readonly refusals = new Map<string, { at: number; refusal: string | null }>();
   private seen: string;
   /** Why the file as it is now is not in force. */
   private refused: string | null = null;
@@ -71,7 +82,10 @@ export class OwnService {
   /** Reads the models file, and opens or makes the state. Rejects with ModelsFileError for a file that cannot be used. */
   static async open(options: OwnServiceOptions, origin: () => string): Promise<OwnService> {
     const text = await readFile(options.file, "utf8");
-    return new OwnService(options, origin, await readFrom(options, text), text);
+    const models = await readFrom(options, text);
+    const refusal = options.refusal?.(models) ?? null;
+    if (refusal !== null) throw new ModelsRefused(`${options.file} was not used: ${refusal}`);
+    return new OwnService(options, origin, models, text);
   }
 
   private constructor(
@@ -100,12 +114,13 @@ export class OwnService {
       model: (key) => this.models.models.find(({ listed }) => listed.key === key),
       kinds: options.kinds,
       allowedHosts: () => this.models.allowedHosts,
-      key: (settings) => keyOf(settings, options),
+      key: (settings) => keyOf(settings, options, this.keyFiles),
       env: withoutSecrets(options.env, () => this.models),
       proxies: options.proxies ?? null,
       own: (accountId) => (address) => this.ownFile(address, accountId),
       decision: (task, error, outputs) => this.service.decision(task, error, outputs),
       commit: (work) => this.service.run(work),
+      refusal: (job) => this.refusalOf(job),
       onError: (error) => options.onNote(error.message),
       onFailed: (task, why) => this.onFailed(task, why),
     });
@@ -179,7 +194,7 @@ export class OwnService {
   /** PUT /api/v1/inputs: the bytes become an address that only tasks of the same account may name. */
   putInput(request: WorldRequest, body: AsyncIterable<Uint8Array>): Promise<WorldResponse> {
     return this.service.extra(request, async ({ account }) => {
-      const uploads = join(this.options.folder, "uploads");
+      const uploads = this.works.files.within("uploads");
       await mkdir(uploads, { recursive: true });
       const part = join(uploads, `${this.options.random.uuid()}.part`);
       const hash = createHash("sha256").update(account.id);
@@ -221,6 +236,18 @@ export class OwnService {
     this.state.close();
   }
 
+  /** Why a job may not be sent now; looked at anew as often as the models file is. */
+  private refusalOf({ model, settings }: Parameters<WorksParts["refusal"]>[0]): string | null {
+    const { clock, refusal } = this.options;
+    if (refusal === undefined) return null;
+    const name = JSON.stringify([model, settings]);
+    const known = this.refusals.get(name);
+    if (known !== undefined && clock.now() - known.at < reloadMs) return known.refusal;
+    const found = refusal({ models: [{ settings: model, provider: settings }], allowedHosts: [] });
+    this.refusals.set(name, { at: clock.now(), refusal: found });
+    return found;
+  }
+
   private list(): void {
     this.listed = new Map(this.models.models.map(({ listed }) => [listed.key, listed]));
   }
@@ -260,6 +287,7 @@ export class OwnService {
         return;
       }
       this.models = models;
+      this.keyFiles.clear();
       this.list();
       this.options.onNote(`${this.options.file} was read again: ${this.listed.size} models.`);
     } catch (error) {
@@ -306,11 +334,14 @@ function readFrom({ file, kinds }: OwnServiceOptions, text: string): Promise<Mod
 function keyOf(
   { keyEnv, keyFile }: Pick<ProviderSettings, "keyEnv" | "keyFile">,
   { env, file }: Pick<OwnServiceOptions, "env" | "file">,
+  known: Map<string, string>,
 ): string | null {
   if (keyFile !== null) {
     const path = isAbsolute(keyFile) ? keyFile : join(dirname(resolve(file)), keyFile);
     try {
-      if (statSync(path).size > 10_000) return null;
+      const real = realpathSync(path);
+      if ((known.get(path) ?? real) !== real || statSync(path).size > 10_000) return null;
+      known.set(path, real);
       return readFileSync(path, "utf8").trim() || null;
     } catch {
       return null;

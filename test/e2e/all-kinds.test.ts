@@ -31,7 +31,7 @@ const models: Record<
   flux: { credits: 3, rows: 4, refused: 'bfl says "Request Moderated"', kind: "moderation", booked: 1 },
   house: { credits: 0.5, rows: 3 },
   sick: { credits: 0.5, rows: 1, refused: "CUDA out of memory", kind: "provider", booked: 2 },
-  draw: { credits: 1, rows: 4, refused: "there is no such colour", kind: "unknown" },
+  draw: { credits: 1, rows: 4, refused: "there is no such colour", kind: "provider" },
   banner: { credits: 0.25, rows: 2 },
 };
 

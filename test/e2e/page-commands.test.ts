@@ -227,6 +227,7 @@ steps:
       "bulkgen serve keys create anna --credits-per-month 500 --credits-per-day 50",
       "bulkgen serve keys create nightly --plan Enterprise --credits 10000",
       "bulkgen serve keys list",
+      "bulkgen serve keys edit anna --credits-per-day 80",
       "bulkgen serve keys revoke anna",
     );
     const tasks = unknownJobs(place, 3);

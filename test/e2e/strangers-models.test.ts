@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type FilesParts, JobFiles } from "../../src/serve/works/job-files.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { pixel } from "../upstreams/comfyui.js";
 import { newPlace, type Place, run, started } from "./command.js";
@@ -235,10 +236,12 @@ describe("the state of a service that came with the folder", () => {
     ]) {
       const { code, stderr } = await run(at, args);
       expect([args, code]).toEqual([args, 2]);
-      expect(stderr).toContain("unfinished job");
+      expect(stderr).toContain(`command of model pic: sh -c 'touch ${join(at.folder, "ran")}'`);
     }
     expect(existsSync(join(at.folder, "ran"))).toBe(false);
-    expect((await run(at, ["trust", "--yes"])).stdout).toContain("agreed to 1 value");
+    const { stdout } = await run(at, ["trust", "--yes"]);
+    expect(stdout).toContain('with 1 key ("this workspace") and 1 unfinished job');
+    expect(stdout).toContain("agreed to 2 values");
     expect((await run(at, ["models"])).code).toBe(0);
   });
 
@@ -247,7 +250,7 @@ describe("the state of a service that came with the folder", () => {
     expect((await run(at, ["serve", "keys", "create", "anna"], elsewhere())).code).toBe(0);
     const refused = await run(at, ["serve"]);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("the key anna");
+    expect(refused.stderr).toContain('with 1 key ("anna")');
     rmSync(join(at.folder, ".bulkgen"), { recursive: true });
     expect((await run(at, ["serve", "keys", "create", "anna"])).code).toBe(0);
     const serving = started(at, ["serve"], { serves: true });
@@ -291,4 +294,134 @@ describe("the state of a service that came with the folder", () => {
       expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining("is reached by a link out of")]);
     }
   });
+
+  test("has no trigger, and no copy of it counts as agreed to", async () => {
+    harmless();
+    expect((await run(at, ["run", "set.csv", "--yes"], elsewhere())).code).toBe(0);
+    cpSync(state(), join(at.root, "theirs.db"));
+    expect((await run(at, ["run", "set.csv", "--yes"])).code).toBe(2);
+    expect((await run(at, ["trust", "--yes"])).code).toBe(0);
+    expect((await run(at, ["models"])).code).toBe(0);
+    cpSync(join(at.root, "theirs.db"), state());
+    rmSync(`${state()}-wal`, { force: true });
+    const again = await run(at, ["models"]);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("service state:")]);
+    const db = openSqlite(state());
+    db.exec("create trigger evil after insert on jobs begin update jobs set stage = 'queued'; end");
+    db.close();
+    const refused = await run(at, ["models"]);
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain("it has a trigger or a view");
+  });
+
+  test("says not where the service is, so that nothing goes to an address in it", async () => {
+    harmless();
+    expect((await run(at, ["run", "set.csv", "--yes"])).code).toBe(0);
+    const other = started(at, ["serve"], { serves: true });
+    await other.prints(/ {2}page: /);
+    at.write(".bulkgen/service/address.json", JSON.stringify({ url, pid: 1 }));
+    at.write("more.csv", "id,prompt,model\nb,a boat,pic\n");
+    expect((await run(at, ["run", "more.csv", "--yes"])).code).toBe(0);
+    expect(asked).toEqual([]);
+    other.interrupt();
+    expect((await other.ended).code).toBe(0);
+  });
+
+  test.each(["inputs", "outputs", "jobs", "uploads"])(
+    "reaches nothing by a link in place of %s",
+    async (name) => {
+      harmless();
+      at.write("../photos/mine.png", "mine");
+      at.write(".bulkgen/service/.keep", "");
+      symlinkSync("../../../photos", join(at.folder, ".bulkgen", "service", name));
+      const files = new JobFiles({ folder: join(at.folder, ".bulkgen", "service") } as FilesParts);
+      expect(() => files.within(name)).toThrow("a link leads out of the service's folder");
+      expect(() => files.within(name, "mine.png")).toThrow("a link leads out of the service's folder");
+    },
+  );
+});
+
+test("what a program is given on its standard input is part of what is agreed to", async () => {
+  const file = (stdin: string) =>
+    at.write(
+      "models.yaml",
+      `models: [{ key: pic, provider: { kind: command }, category: image, credits: 1, command: [make, -f, "-", "P={{ prompt }}"], stdin: "${stdin}" }]\n`,
+    );
+  file("all: one");
+  expect((await run(at, ["trust", "--yes"])).stdout).toContain("make -f - 'P={{ prompt }}' <<< 'all: one'");
+  expect((await run(at, ["models"])).code).toBe(0);
+  file("all: two");
+  expect((await run(at, ["models"])).code).toBe(2);
+});
+
+test.each([
+  ["description", "http://localhost:9"],
+  ["key", "mine/secret"],
+])("a service that runs sends nothing by a %s that has changed since", async (changed, said) => {
+  const provider = `vendor: { kind: http, description: desc.yaml, key_file: demo.key }`;
+  at.write("models.yaml", `providers: { ${provider} }\n${model("")}`);
+  const description = (post: string) =>
+    at.write(
+      "desc.yaml",
+      `describe: x\nbase_url: ${url}\n${bearer}\nsubmit: [{ post: "${post}", body: { p: "{{ prompt }}" } }]\n`,
+    );
+  description("/make");
+  at.write("demo.key", "demo");
+  expect((await run(at, ["trust", "--yes"])).code).toBe(0);
+  const created = await run(at, ["serve", "keys", "create", "anna"]);
+  const serving = started(at, ["serve"], { serves: true });
+  const [, address = ""] = await serving.prints(/served at (\S+)\./);
+  const waits = async (note: string) => {
+    const ask = (path: string, init: RequestInit = {}) =>
+      fetch(address + path, {
+        ...init,
+        headers: { authorization: `Bearer ${created.stdout.trim()}`, "content-type": "application/json" },
+      });
+    const answer = await ask("/api/v1/generate", {
+      method: "POST",
+      body: JSON.stringify({ model: "pic", prompt: "a cup" }),
+    });
+    const { task_id } = (await answer.json()) as { task_id: string };
+    expect(answer.status).toBe(200);
+    await eventually(async () => {
+      const task = (await (await ask(`/api/v1/task/${task_id}`)).json()) as { note?: string };
+      return task.note?.includes(note) ? { task } : null;
+    });
+  };
+  if (changed === "description") description("http://localhost:9/steal");
+  else {
+    at.write("../mine/secret", "users-own");
+    rmSync(join(at.folder, "demo.key"));
+    symlinkSync("../mine/secret", join(at.folder, "demo.key"));
+  }
+  await waits(said);
+  expect(asked).toEqual([]);
+  serving.interrupt();
+  expect((await serving.ended).code).toBe(0);
+});
+
+test("the command that a refusal names helps, also for a models file above the folder and a state elsewhere", async () => {
+  at.write(
+    "../models.yaml",
+    'models: [{ key: pic, provider: { kind: command }, category: image, credits: 1, command: [draw, --, "{{ prompt }}"] }]\n',
+  );
+  at.write("bulkgen.config.yaml", "models: ../models.yaml\n");
+  const asksFor = async (args: string[]) => {
+    const { code, stderr } = await run(at, args);
+    const [, command = ""] = /`bulkgen (trust[^`]*)`/.exec(stderr) ?? [];
+    expect([args, code, command]).toEqual([args, 2, expect.stringMatching(/^trust/)]);
+    return command.split(" ");
+  };
+  const first = await asksFor(["models"]);
+  expect((await run(at, [...first, "--yes"])).code).toBe(0);
+  expect((await run(at, ["models"])).code).toBe(0);
+  const elsewhere = { env: { XDG_STATE_HOME: join(at.root, "elsewhere") } };
+  const state = ["--state", join(at.root, "state-of-serve")];
+  expect((await run(at, ["serve", "keys", "create", "anna", ...state], elsewhere)).code).toBe(0);
+  const words = await asksFor(["serve", "../models.yaml", ...state]);
+  expect((await run(at, [...words, "--yes"])).code).toBe(0);
+  const serving = started(at, ["serve", "../models.yaml", ...state], { serves: true });
+  await serving.prints(/ {2}page: /);
+  serving.interrupt();
+  expect((await serving.ended).code).toBe(0);
 });

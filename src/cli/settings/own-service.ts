@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
@@ -8,7 +8,7 @@ import { ownModelsOrigin } from "../../core/identity.js";
 import type { Machine } from "../../machine.js";
 import type { ProviderKind } from "../../providers/kind.js";
 import type { CheckedProvider } from "../../serve/check.js";
-import type { ModelsFile, OwnModel } from "../../serve/models/models-file.js";
+import type { OwnModel } from "../../serve/models/models-file.js";
 import type { RunningService, ServedOptions } from "../../serve/serve.js";
 import { isLoopbackHost } from "../../service/http/http.js";
 import { takeLock } from "../../store/lock.js";
@@ -26,9 +26,19 @@ import { fileTrouble } from "./file-trouble.js";
 /** The service of a models file, inside the command. */
 
 /** What a models file does on this machine or with this user's keys, each as a value that the user agrees to. */
-export async function modelsValues(file: string, machine: Pick<Machine, "env">): Promise<FolderValue[]> {
-  const [models, { kinds }] = await Promise.all([readModels(file), import("../../serve/kinds.js")]);
-  return valuesOf(models, { file, env: machine.env, kinds });
+export async function modelsValues(
+  file: string,
+  machine: Pick<Machine, "env">,
+  /** The folders of the service's state, whose unfinished jobs go on as they were taken. */
+  states: readonly string[] = [],
+): Promise<FolderValue[]> {
+  const [{ models, ...more }, { kinds }, { openJobs }] = await Promise.all([
+    readModels(file),
+    import("../../serve/kinds.js"),
+    import("./service-state.js"),
+  ]);
+  const all = [...models, ...states.flatMap(openJobs)];
+  return valuesOf({ ...more, models: all }, { file, env: machine.env, kinds });
 }
 
 /** What the values of a models file depend on. */
@@ -38,7 +48,12 @@ interface ValuePlace {
   kinds: readonly ProviderKind[];
 }
 
-function valuesOf({ models, allowedHosts }: ModelsFile, place: ValuePlace): FolderValue[] {
+type Reaching = Pick<OwnModel, "settings" | "provider">;
+
+function valuesOf(
+  { models, allowedHosts }: { models: readonly Reaching[]; allowedHosts: readonly string[] },
+  place: ValuePlace,
+): FolderValue[] {
   const fromFolder = isLinkedAway(dirname(place.file)) ? {} : folderEnv(dirname(place.file));
   const values = models.flatMap((model) => valuesOfModel(model, place, fromFolder));
   if (allowedHosts.length > 0)
@@ -47,25 +62,27 @@ function valuesOf({ models, allowedHosts }: ModelsFile, place: ValuePlace): Fold
 }
 
 function valuesOfModel(
-  { settings, provider }: OwnModel,
+  { settings, provider }: Reaching,
   { file: from, env, kinds }: ValuePlace,
   fromFolder: Record<string, string | undefined>,
 ): FolderValue[] {
   const { name, kind, addresses, keyEnv, keyFile } = provider;
   const reach = kinds.find((each) => each.name === kind)?.reach?.(provider, settings, dirname(from)) ?? {};
-  const programs = (reach.programs ?? []).map(({ of, what, words }) => ({
-    setting: `${what} of ${of}`,
-    value: words.map(shellWord).join(" "),
-    from,
-  }));
+  const values = (reach.values ?? []).map((each) => ({ ...each, from }));
   // A key in the folder's own .env came with the folder, and goes where the folder says.
   const isOwnKey = keyEnv !== null && env[keyEnv] === undefined && fromFolder[keyEnv] !== undefined;
   const key =
     keyFile === null ? (keyEnv !== null && !isOwnKey ? `$${keyEnv}` : null) : keyPath(keyFile, from);
-  const places = [...new Set([...addresses, ...(reach.addresses ?? [])])];
-  if (places.length === 0) return programs;
+  const places = [...new Set([...addresses.map(plainAddress), ...(reach.addresses ?? [])])];
+  if (places.length === 0) return values;
   const value = `${kind} at ${places.join(" and ")}${key === null ? "" : ` with the key in ${key}`}`;
-  return [...programs, { setting: `provider ${name}`, value, from }];
+  return [...values, { setting: `provider ${name}`, value, from }];
+}
+
+/** As it is asked: letters of other alphabets could look like those of a known host. */
+function plainAddress(address: string): string {
+  const { origin, pathname } = new URL(address);
+  return origin + (pathname === "/" ? "" : pathname);
 }
 
 /** Where a key file really is, if that is not in the folder of the models file. */
@@ -75,7 +92,7 @@ function keyPath(keyFile: string, file: string): string {
 }
 
 /** Why models may not be used yet, with the command that helps; null if the user has agreed to all that they do. */
-function refusalOf(place: ValuePlace, sharedFolder: string): (models: ModelsFile) => string | null {
+function refusalOf(place: ValuePlace, sharedFolder: string): NonNullable<ServedOptions["refusal"]> {
   return (models) => {
     const { file } = place;
     const asked = notAgreed(sharedFolder, dirname(file), valuesOf(models, place));
@@ -173,15 +190,15 @@ export async function connectOwnService(
   trust: boolean,
 ): Promise<{ connection: ServiceConnection; close(): Promise<void> }> {
   const { root, sharedFolder } = workspace;
-  const values = await modelsValues(file, machine);
+  const folder = serviceFolder(workspace);
+  const { agreeToState, refuseLinkedState, stateValues } = await import("./service-state.js");
+  refuseLinkedState(root, folder);
+  const values = await modelsValues(file, machine, [folder]);
   const home = dirname(file);
   if (trust) agree(sharedFolder, home, values, machine.clock.now());
   const asked = notAgreed(sharedFolder, home, values);
   if (asked.length > 0) throw unagreed(home, asked, `bulkgen trust --models ${shellWord(file)}`);
-  const folder = serviceFolder(workspace);
-  const { agreeToState, refuseLinkedState, stateValues } = await import("./service-state.js");
-  refuseLinkedState(root, folder);
-  const ofState = notAgreed(sharedFolder, folder, stateValues(folder, machine, { keys: false }));
+  const ofState = notAgreed(sharedFolder, folder, stateValues(folder, machine));
   if (ofState.length > 0 && !trust)
     throw unagreed(root, ofState, `bulkgen trust --models ${shellWord(file)}`);
   const { key, userId } = identityOf(sharedFolder, root, machine);
@@ -203,7 +220,7 @@ export async function connectOwnService(
   }
   const running = await holdService(file, machine, { folder });
   if (running === null) {
-    const url = readAddress(join(folder, addressName));
+    const url = readAddress(addressFile(folder, sharedFolder));
     if (url === null)
       throw new EarlyExit(
         "locked",
@@ -227,11 +244,15 @@ export function waitingText(unanswered: number): string {
   return `waiting for ${count(unanswered, "answer")} of the providers, which ${unanswered === 1 ? "is" : "are"} paid for (Ctrl-C ends it at once)`;
 }
 
-const addressName = "address.json";
+/** Where the address of a service that runs is: not in its folder, which may come from somebody else. */
+function addressFile(folder: string, sharedFolder: string): string {
+  const name = createHash("sha256").update(realpathSync(folder)).digest("hex").slice(0, 16);
+  return join(sharedFolder, "services", `${name}.json`);
+}
 
 /**
- * Serves a models file from a folder until it is closed; null if another process does. Other commands on this machine find its
- * address in the folder.
+ * Serves a models file from a folder until it is closed; null if another process does. Other commands of this user on this machine
+ * find its address.
  */
 export async function holdService(
   file: string,
@@ -242,14 +263,17 @@ export async function holdService(
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lock = takeLock(join(folder, "service.lock"));
   if (lock === null) return null;
-  const addressFile = join(folder, addressName);
+  const noted = addressFile(folder, sharedFolderOf(machine.env));
   try {
     const running = await started(file, machine, options);
     // Not the public one: from here, the name of a proxy may lead nowhere.
     const { ownUrl: url } = running;
-    if (isLoopbackHost(host)) writeWholeNow(addressFile, JSON.stringify({ url, pid: process.pid }));
+    if (isLoopbackHost(host)) {
+      mkdirSync(dirname(noted), { recursive: true, mode: 0o700 });
+      writeWholeNow(noted, JSON.stringify({ url, pid: process.pid }));
+    }
     const close = async () => {
-      rmSync(addressFile, { force: true });
+      rmSync(noted, { force: true });
       await running.close();
       lock.release();
     };
@@ -275,7 +299,12 @@ async function started(
   const onNote = (note: string) => machine.stderr.write(`bulkgen: ${note}\n`);
   const proxies = checkedProxies(machine.env);
   const refusal = refusalOf({ file, env: machine.env, kinds }, sharedFolderOf(machine.env));
-  return serveModels({ ...options, clock, random, file, kinds, env, proxies, refusal, onNote });
+  try {
+    return await serveModels({ ...options, clock, random, file, kinds, env, proxies, refusal, onNote });
+  } catch (error) {
+    const isRefused = (error as Error).name === "ModelsRefused";
+    throw isRefused ? new EarlyExit("usage", `${(error as Error).message} Nothing was sent.`) : error;
+  }
 }
 
 /** Lets a workspace use the service that another process has, such as `bulkgen serve`. */

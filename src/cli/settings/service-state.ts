@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
+import type { ModelSettings, ProviderSettings } from "../../providers/provider.js";
 import { ServedKeys } from "../../serve/keys.js";
 import { Journal } from "../../serve/works/journal.js";
 import { signingSecret } from "../../service/state/default-account.js";
@@ -10,52 +11,51 @@ import { SqliteState } from "../../service/state/sqlite-state.js";
 import { count } from "../../text/amounts.js";
 import { leavesReally } from "../../text/inside.js";
 import { terminalText } from "../../text/terminal.js";
-import { agree, type FolderValue } from "../../trust/trust.js";
+import { agree, type FolderValue, notAgreed } from "../../trust/trust.js";
 
 /**
  * The state of a service may have come with the folder. Its open jobs say which programs are started and where keys are sent, and
  * whoever has one of its keys spends at the providers of this user. So a state that this user has not made on this machine needs
- * their agreement before its jobs go on, or its keys are good.
+ * their agreement before anything is done with it.
  */
 
-/** What its jobs, and with `keys` its keys, are to be agreed to for; empty if it has none, or there is no state. */
-export function stateValues(
-  folder: string,
-  { random }: Pick<Machine, "random">,
-  { keys: withKeys }: { keys: boolean },
-): FolderValue[] {
-  const file = stateFile(folder);
-  if (!existsSync(file)) return [];
-  const state = new SqliteState(file, { durable: true });
-  try {
+/** What a state is, as a value to agree to; empty if there is none. */
+export function stateValues(folder: string, { random }: Pick<Machine, "random">): FolderValue[] {
+  if (!existsSync(stateFile(folder))) return [];
+  return withState(folder, (state) => {
     const names = new ServedKeys(state, random)
       .list()
-      .filter(({ revokedAt }) => withKeys && revokedAt === null)
-      .map(({ name }) => name);
+      .filter(({ revokedAt }) => revokedAt === null)
+      .map(({ name }) => JSON.stringify(name));
     const jobs = new Journal(state).open().length;
-    if (names.length === 0 && jobs === 0) return [];
-    const parts = [
-      ...(names.length === 0 ? [] : [`${names.length === 1 ? "the key" : "the keys"} ${names.join(", ")}`]),
-      ...(jobs === 0 ? [] : [count(jobs, "unfinished job")]),
-    ];
-    return [{ ...identityOf(state, { random }), from: `${file}: ${parts.join(" and ")}` }];
-  } finally {
-    state.close();
-  }
+    const has = `with ${count(names.length, "key")}${names.length === 0 ? "" : ` (${names.join(", ")})`} and ${count(jobs, "unfinished job")}`;
+    return [{ ...identityOf(state, random), from: `${stateFile(folder)}, ${has}` }];
+  });
 }
 
-/** Records that a state was made here, or has been agreed to. */
+/** The unfinished jobs of a state, which do what the models file said when they were taken. */
+export function openJobs(folder: string): { settings: ModelSettings; provider: ProviderSettings }[] {
+  if (!existsSync(stateFile(folder))) return [];
+  return withState(folder, (state) =>
+    new Journal(state).open().map(({ model, settings }) => ({ settings: model, provider: settings })),
+  );
+}
+
+/**
+ * Records that a state was made here, or has been agreed to. It gets another name then, so that no copy that somebody else has of it
+ * counts as agreed to.
+ */
 export function agreeToState(
   folder: string,
   { random, clock }: Pick<Machine, "random" | "clock">,
   sharedFolder: string,
 ): void {
-  const state = new SqliteState(stateFile(folder), { durable: true });
-  try {
-    agree(sharedFolder, folder, [identityOf(state, { random })], clock.now());
-  } finally {
-    state.close();
-  }
+  withState(folder, (state) => {
+    const known = { ...identityOf(state, random), from: "" };
+    if (state.setting(idName) !== undefined && notAgreed(sharedFolder, folder, [known]).length === 0) return;
+    state.transact(() => state.saveSetting(idName, random.uuid()));
+    agree(sharedFolder, folder, [identityOf(state, random)], clock.now());
+  });
 }
 
 export function stateFile(folder: string): string {
@@ -71,9 +71,19 @@ export function refuseLinkedState(root: string, folder: string): void {
   );
 }
 
-/** Each state has a secret of its own. */
-function identityOf(state: SqliteState, { random }: Pick<Machine, "random">) {
+const idName = "state id";
+
+function identityOf(state: SqliteState, random: Machine["random"]) {
   const secret = state.transact(() => signingSecret(state, random));
-  const id = createHash("sha256").update(secret).digest("hex").slice(0, 12);
-  return { setting: "service state", value: id };
+  const known = state.setting(idName) ?? secret;
+  return { setting: "service state", value: createHash("sha256").update(known).digest("hex").slice(0, 12) };
+}
+
+function withState<Result>(folder: string, use: (state: SqliteState) => Result): Result {
+  const state = new SqliteState(stateFile(folder), { durable: true });
+  try {
+    return use(state);
+  } finally {
+    state.close();
+  }
 }

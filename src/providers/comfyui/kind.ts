@@ -1,4 +1,6 @@
+import { resolve } from "node:path";
 import { z } from "zod";
+import { leavesReally } from "../../text/inside.js";
 import type { ProviderKind } from "../kind.js";
 import { bindMistakes } from "./bind.js";
 import { WorkflowMistake, workflowFile } from "./graph.js";
@@ -35,6 +37,12 @@ export const comfyuiKind: ProviderKind = {
       if (!(error instanceof WorkflowMistake)) throw error;
       return [{ path: ["workflow"], message: error.message }];
     }
+  },
+  reach(_, { key, details }, folder) {
+    const path = resolve(folder, (details as unknown as WorkflowModel).workflow);
+    return leavesReally(folder, path)
+      ? { values: [{ setting: `workflow of model ${key}`, value: path }] }
+      : {};
   },
   open: (settings, place) => new ComfyJobs(settings, place),
 };

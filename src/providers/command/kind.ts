@@ -3,6 +3,7 @@ import { access, constants, lstat, readdir } from "node:fs/promises";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { z } from "zod";
 import { duration, fileSize } from "../../text/amounts.js";
+import { shellWord } from "../../text/shell.js";
 import { clientText } from "../client-text.js";
 import type { ProviderKind } from "../kind.js";
 import { liquidText } from "../liquid.js";
@@ -50,9 +51,15 @@ export const commandKind: ProviderKind = {
       ...wordMistakes(words, input, params),
     ];
   },
-  reach: (_, { key, details }) => ({
-    programs: [{ of: `model ${key}`, what: "command", words: (details as unknown as ProgramWords).command }],
-  }),
+  reach(_, { key, details }) {
+    const { command, stdin } = details as unknown as ProgramWords;
+    const given = stdin === undefined ? [] : ["<<<", shellWord(stdin)];
+    return {
+      values: [
+        { setting: `command of model ${key}`, value: [...command.map(shellWord), ...given].join(" ") },
+      ],
+    };
+  },
   open: (settings, place) => new Programs(settings, place),
 };
 

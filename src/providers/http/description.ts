@@ -215,7 +215,9 @@ const parts = {
 };
 
 /** The hosts that get the key besides the one that takes the jobs: `bfl.ai` stands for all below it, too. */
-export const hosts = z.array(z.string().regex(/^[\w.-]+$/, "must be a host such as bfl.ai")).optional();
+export const hosts = z
+  .array(z.string().regex(/^[\w-]+(\.[\w-]+)+$/, "must be a host such as bfl.ai"))
+  .optional();
 
 export const description = z.strictObject({
   describe: z.string(),

@@ -1,9 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { z } from "zod";
 import { duration } from "../../text/amounts.js";
 import { leavesReally } from "../../text/inside.js";
 import { nearest } from "../../text/nearest.js";
+import { shellWord } from "../../text/shell.js";
 import { clientText } from "../client-text.js";
 import type { ProviderKind } from "../kind.js";
 import { LiquidMistake } from "../liquid.js";
@@ -47,10 +48,18 @@ export const templateKind: ProviderKind = {
   needsKey: false,
   check: ({ details, input }, folder, params) =>
     templateMistakes(details as TemplateModel, input, folder, params),
-  reach: ({ name, details }) =>
-    typeof details["browser"] === "string"
-      ? { programs: [{ of: `provider ${name}`, what: "browser", words: [details["browser"]] }] }
-      : {},
+  reach({ name, details: { browser, sandbox } }, { key, details }, folder) {
+    const path = resolve(folder, (details as TemplateModel).template);
+    return {
+      values: [
+        ...(typeof browser === "string"
+          ? [{ setting: `browser of provider ${name}`, value: shellWord(browser) }]
+          : []),
+        ...(sandbox === false ? [{ setting: `sandbox of provider ${name}`, value: "false" }] : []),
+        ...(leavesReally(folder, path) ? [{ setting: `template of model ${key}`, value: path }] : []),
+      ],
+    };
+  },
   open: (settings, place) => new Templates(settings, place),
 };
 

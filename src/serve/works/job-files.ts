@@ -7,6 +7,7 @@ import type { Proxies } from "../../proxy/variables.js";
 import type { WorldResponse } from "../../service/answers/answers.js";
 import type { StoredFile } from "../../service/answers/reply.js";
 import type { TaskRecord } from "../../service/state/state.js";
+import { leavesReally } from "../../text/inside.js";
 import { bringInput, type OwnFile } from "./inputs.js";
 import type { JobRecord, Journal } from "./journal.js";
 import { contentTypeOf, type OutputPlace, removeFolder } from "./outputs.js";
@@ -98,12 +99,15 @@ export class JobFiles {
     for (const name of names)
       if (!/^\w[\w.-]*$/.test(name))
         throw new Error(`the service's state names a file ${JSON.stringify(name)}`);
-    return join(this.parts.folder, ...names);
+    const path = join(this.parts.folder, ...names);
+    if (leavesReally(this.parts.folder, path))
+      throw new Error(`a link leads out of the service's folder: ${path}`);
+    return path;
   }
 
   /** Removes the files of tasks that ended before `before` (UTC ms), and inputs as old. */
   async clean(before: number): Promise<void> {
-    const { journal, folder, commit } = this.parts;
+    const { journal, commit } = this.parts;
     for (const taskId of journal.endedBefore(before, 100)) {
       await removeFolder(this.within("outputs", taskId));
       await commit(() => journal.markCleaned(taskId));
@@ -112,9 +116,9 @@ export class JobFiles {
       await removeFolder(this.within("uploads", id));
       await commit(() => journal.removeUpload(id));
     }
-    const inputs = join(folder, "inputs");
+    const inputs = this.within("inputs");
     for (const name of existsSync(inputs) ? await readdir(inputs) : []) {
-      const path = join(inputs, name);
+      const path = this.within("inputs", name);
       const found = await stat(path).catch(() => null);
       if (found && found.mtimeMs < before) await removeFolder(path);
     }

@@ -27,6 +27,8 @@ import { retryMsMax } from "./waits.js";
 export interface WorksParts extends UpstreamParts, RecordParts, FilesParts {
   /** The models as they are now. */
   model: (key: string) => OwnModel | undefined;
+  /** Why a job may not be sent now: a file that it depends on does what the user has not agreed to. Null if it may be. */
+  refusal: (job: Pick<JobRecord, "settings" | "model">) => string | null;
   /** A task has failed. */
   onFailed: (task: TaskRecord, why: string) => void;
 }
@@ -190,6 +192,12 @@ export class Works implements Workshop {
   private async send(job: JobRecord, task: TaskRecord): Promise<JobRecord | undefined> {
     const { taskId } = job;
     const line = this.upstreams.lineOf(job.settings);
+    const refusal = this.parts.refusal(job);
+    if (refusal !== null) {
+      await this.records.update(taskId, { note: refusal });
+      this.again(taskId, retryMsMax);
+      return undefined;
+    }
     const provider = this.upstreams.providerOf(job.settings);
     let ready: ProviderJob;
     try {

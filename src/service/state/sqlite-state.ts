@@ -24,6 +24,12 @@ import {
   type WorldState,
 } from "./state.js";
 
+/** The service makes neither: in a file from somebody else, they would change what it writes. */
+function refuseTriggers(db: Sqlite): void {
+  const found = db.prepare("select name from sqlite_schema where type in ('trigger', 'view')").get();
+  if (found !== undefined) throw new Error("it has a trigger or a view, which this program never makes");
+}
+
 /**
  * The service's state in one SQLite file. What is committed when `transact` returns survives the end of this process,
  * however it ends; a power cut may undo the last commits, unless the state is durable.
@@ -46,6 +52,7 @@ export class SqliteState implements WorldState {
       this.db.pragma("wal_autocheckpoint = 8000");
       this.db.pragma("busy_timeout = 5000");
       this.db.exec(schema);
+      refuseTriggers(this.db);
     } catch (error) {
       this.db.close();
       throw named(file, error);

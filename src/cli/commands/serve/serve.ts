@@ -36,10 +36,11 @@ export async function serve({
   const publicUrl = checkedReach(flags);
   const tls = tlsOf(flags, machine);
   const read = await readModels(file);
-  await agreeToModels(file, machine);
   const folder = servedFolder(flags, machine, models);
+  const agreeing = trustCommand(file, flags.state);
+  await agreeToModels(file, machine, { states: [folder], command: agreeing });
   const place = { root: folder, sharedFolder: sharedFolderOf(machine.env) };
-  await agreeToValues(stateValues(folder, machine, { keys: true }), place, machine, trustCommand(file));
+  await agreeToValues(stateValues(folder, machine), place, machine, agreeing);
   const { host, port } = flags;
   const reach = { host, port, ...(publicUrl === undefined ? {} : { publicUrl }), ...tls };
   const running = await holdService(file, machine, { folder, ...reach }).catch((error) => {
@@ -203,12 +204,16 @@ export async function checkModels({
 }
 
 /** Asks for what the file does with keys and programs, once. Throws EarlyExit for a no, and if nobody can be asked. */
-async function agreeToModels(file: string, machine: Machine): Promise<void> {
+async function agreeToModels(
+  file: string,
+  machine: Machine,
+  { states = [], command = trustCommand(file) }: { states?: string[]; command?: string } = {},
+): Promise<void> {
   const root = dirname(file);
   const place = { root, sharedFolder: sharedFolderOf(machine.env) };
-  await agreeToValues(await modelsValues(file, machine), place, machine, trustCommand(file));
+  await agreeToValues(await modelsValues(file, machine, states), place, machine, command);
 }
 
-function trustCommand(file: string): string {
-  return `bulkgen trust --models ${shellWord(file)}`;
+function trustCommand(file: string, state?: string): string {
+  return `bulkgen trust --models ${shellWord(file)}${state === undefined ? "" : ` --state ${shellWord(state)}`}`;
 }

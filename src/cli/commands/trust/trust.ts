@@ -25,9 +25,10 @@ import { folderValuesOf } from "../../settings/brought.js";
 import { addressToAgree, serviceSettings } from "../../settings/env.js";
 import { modelsValues, serviceFolder } from "../../settings/own-service.js";
 import { placesOf, planValues, savedPlanIn } from "../../settings/saved-plan.js";
-import { stateValues } from "../../settings/service-state.js";
+import { agreeToState, stateValues } from "../../settings/service-state.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
+import { servedFolder } from "../serve/state.js";
 
 /** Shows what a folder brings along that does something outward, and records that this user agrees to it. */
 export async function trust({
@@ -53,7 +54,7 @@ export async function trust({
       ...(flags.models === undefined ? [] : [dirname(resolve(machine.cwd, flags.models))]),
     ]);
     const address = addressSetBy(workspace, machine);
-    const forgotten = [...folders, serviceFolder(workspace)].reduce(
+    const forgotten = [...folders, ...stateFolders(workspace, flags, machine)].reduce(
       (sum, folder) => sum + forget(sharedFolder, folder, address),
       0,
     );
@@ -65,21 +66,20 @@ export async function trust({
   const planPath = resolve(machine.cwd, manifest ?? "");
   const places = plan === null ? [] : placesOf(planPath, { ...plan, workspace: root });
   plan?.items.close();
+  const states = flags.models === undefined || flags.sandbox ? [] : stateFolders(workspace, flags, machine);
+  const ofStates = states.map((folder) => ({ folder, values: stateValues(folder, machine) }));
   const ofModels =
     flags.models === undefined || flags.sandbox
       ? []
-      : await modelsValues(resolve(machine.cwd, flags.models), machine);
+      : await modelsValues(resolve(machine.cwd, flags.models), machine, states);
   const modelsFolder = dirname(resolve(machine.cwd, flags.models ?? ""));
-  const stateFolder = serviceFolder(workspace);
-  const ofState =
-    flags.models === undefined || flags.sandbox ? [] : stateValues(stateFolder, machine, { keys: true });
   const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest];
   const address = flags.sandbox || flags.models !== undefined ? [] : addressToAgree(settings, workspace);
   const asked = [
     ...notAgreed(sharedFolder, dirname(planPath), places),
     ...notAgreed(sharedFolder, root, ofFolder),
     ...notAgreed(sharedFolder, modelsFolder, ofModels),
-    ...notAgreed(sharedFolder, stateFolder, ofState),
+    ...ofStates.flatMap(({ folder, values }) => notAgreed(sharedFolder, folder, values)),
     ...address,
   ];
   if (asked.length === 0) {
@@ -91,10 +91,16 @@ export async function trust({
   agree(sharedFolder, dirname(planPath), places, now);
   agree(sharedFolder, root, [...ofFolder, ...address], now);
   agree(sharedFolder, modelsFolder, ofModels, now);
-  agree(sharedFolder, stateFolder, ofState, now);
+  for (const { folder, values } of ofStates)
+    if (values.length > 0) agreeToState(folder, machine, sharedFolder);
   const [{ value } = { value: "" }] = address;
   if (settings.key && value !== "") useKey(sharedFolder, fingerprint(settings.key.value.trim()), value);
   stdout.write(`agreed to ${count(asked.length, "value")} of ${terminalText(root)}\n`);
+}
+
+/** Where the state of the service of a models file may be: in the workspace for runs, beside the file for `bulkgen serve`. */
+function stateFolders(workspace: Workspace, flags: TrustFlags, machine: Machine): string[] {
+  return [...new Set([serviceFolder(workspace), servedFolder(flags, machine, flags.models)])];
 }
 
 /** The address of the service that applies in a folder; null if there is none, or its settings cannot be read. */
