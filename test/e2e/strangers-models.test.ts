@@ -310,7 +310,7 @@ describe("the state of a service that came with the folder", () => {
     db.exec("create trigger evil after insert on jobs begin update jobs set stage = 'queued'; end");
     db.close();
     const refused = await run(at, ["models"]);
-    expect(refused.code).not.toBe(0);
+    expect(refused.code).toBe(2);
     expect(refused.stderr).toContain("it has a trigger or a view");
   });
 

@@ -62,6 +62,19 @@ export function stateFile(folder: string): string {
   return join(folder, "state.db");
 }
 
+/** Throws EarlyExit for a file that is damaged, or that this program never made. */
+export function openState(folder: string): SqliteState {
+  try {
+    return new SqliteState(stateFile(folder), { durable: true });
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new EarlyExit(
+      "usage",
+      `${terminalText(stateFile(folder))} cannot be used as the state of a service: ${terminalText(why)}. Nothing was sent. Restore it from a backup, or move ${terminalText(folder)} away to begin with a new one, which knows no job of the old one.`,
+    );
+  }
+}
+
 /** Throws EarlyExit for a folder that is a link to elsewhere: a stranger's could lead to another service of this user. */
 export function refuseLinkedState(root: string, folder: string): void {
   if (!existsSync(root) || !leavesReally(root, stateFile(folder))) return;
@@ -80,7 +93,7 @@ function identityOf(state: SqliteState, random: Machine["random"]) {
 }
 
 function withState<Result>(folder: string, use: (state: SqliteState) => Result): Result {
-  const state = new SqliteState(stateFile(folder), { durable: true });
+  const state = openState(folder);
   try {
     return use(state);
   } finally {

@@ -4,9 +4,9 @@ import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import { ServedKeys } from "../../../serve/keys.js";
 import { Journal } from "../../../serve/works/journal.js";
-import { SqliteState } from "../../../service/state/sqlite-state.js";
+import type { SqliteState } from "../../../service/state/sqlite-state.js";
 import { markerName, sharedFolderOf } from "../../../workspace/workspace.js";
-import { agreeToState, refuseLinkedState, stateFile } from "../../settings/service-state.js";
+import { agreeToState, openState, refuseLinkedState, stateFile } from "../../settings/service-state.js";
 
 /** The folder with the state of a served models file. Throws EarlyExit if it is reached by a link. */
 export function servedFolder(
@@ -36,7 +36,7 @@ export function withBooks<Result>(
       "usage",
       `there is no service in ${folder}. Give the folder of its models file's .bulkgen/service with --state.`,
     );
-  const state = new SqliteState(file, { durable: true });
+  const state = openState(folder);
   if (isNew) agreeToState(folder, machine, sharedFolderOf(machine.env));
   try {
     return use({ state, keys: new ServedKeys(state, machine.random), journal: new Journal(state) });
