@@ -132,7 +132,7 @@ models:
     await place.finished(await place.generate({ model: "hero", prompt: "a kite" }));
     await row("nightly").locator("[data-label=Spent]").getByText("4", { exact: true }).waitFor();
     const cells = await row("nightly").locator("td").allInnerTexts();
-    expect([cells[0], ...cells.slice(3, 7)]).toEqual(["Starter", "4", "6", "8", "4"]);
+    expect([cells[0], ...cells.slice(3, 7)]).toEqual(["Starter", "4", "0 today (UTC)", "8", "4"]);
     await page.reload();
     await row("nightly").waitFor();
     expect(await page.content()).not.toContain(value);
