@@ -56,7 +56,7 @@ const cleanEveryMs = 60 * 60 * 1_000;
 const reloadMs = 2_000;
 
 /** A models file that does what the user has not agreed to. */
-export class ModelsRefused extends Error {
+class ModelsRefused extends Error {
   override readonly name = "ModelsRefused";
 }
 
