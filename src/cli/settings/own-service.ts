@@ -141,7 +141,6 @@ export async function checkedProviders(file: string, machine: Machine): Promise<
     kinds,
     env,
     proxies,
-    refusal: () => null,
     onNote: () => {},
   };
   const service = await OwnService.open(options, () => "");
