@@ -1,5 +1,17 @@
 import { createHash } from "node:crypto";
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -97,6 +109,31 @@ export async function writeWhole(
 
 /** Writes a file as a whole and synchronously. Throws the system's error. */
 export function writeWholeNow(path: string, text: string, mode = 0o666): void {
+  const part = writePartNow(path, text, mode);
+  try {
+    renameSync(part, path);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
+  }
+}
+
+/** Makes a file as a whole and synchronously, unless there is one: of two processes, one succeeds. Throws the system's error. */
+export function makeWholeNow(path: string, text: string, mode = 0o666): void {
+  const part = writePartNow(path, text, mode);
+  try {
+    linkSync(part, path);
+  } catch {
+    if (existsSync(path)) return;
+    // The file system has no hard links.
+    copyFileSync(part, path, constants.COPYFILE_EXCL);
+  } finally {
+    rmSync(part, { force: true });
+  }
+}
+
+/** Writes a file beside `path` that is to take its name, and returns its name. */
+function writePartNow(path: string, text: string, mode: number): string {
   removeAbandoned(path);
   for (let number = 1; ; number++) {
     const part = partName(path, process.pid, number);
@@ -114,8 +151,7 @@ export function writeWholeNow(path: string, text: string, mode = 0o666): void {
       } finally {
         closeSync(descriptor);
       }
-      renameSync(part, path);
-      return;
+      return part;
     } catch (error) {
       rmSync(part, { force: true });
       throw error;

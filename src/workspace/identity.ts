@@ -1,19 +1,9 @@
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { EarlyExit } from "../core/exit.js";
 import { syncNames } from "../store/open.js";
+import { makeWholeNow, writeWholeNow } from "../whole-file.js";
 
 /**
  * `.bulkgen/workspace.json`: which workspace a folder is, and where its state is if not beside this file. If the state is
@@ -55,33 +45,19 @@ export function readIdentity(markerFolder: string): WorkspaceIdentity | null {
 
 /** Gives a folder its identity. If another process was faster, its identity counts. */
 export function createIdentity(markerFolder: string, identity: WorkspaceIdentity): WorkspaceIdentity {
-  const path = identityFile(markerFolder);
-  const part = writePart(path, identity);
-  try {
-    // A link makes the file appear complete, and only one of two processes succeeds.
-    linkSync(part, path);
-  } catch (error) {
-    if (existsSync(path)) return readIdentity(markerFolder) ?? identity;
-    // The file system has no hard links.
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") copyFileSync(part, path, constants.COPYFILE_EXCL);
-  } finally {
-    rmSync(part, { force: true });
-  }
-  syncNames(dirname(path));
-  return identity;
+  makeWholeNow(identityFile(markerFolder), textOf(identity));
+  syncNames(markerFolder);
+  return readIdentity(markerFolder) ?? identity;
 }
 
 /** Replaces the identity atomically. */
 export function writeIdentity(markerFolder: string, identity: WorkspaceIdentity): void {
-  const path = identityFile(markerFolder);
-  renameSync(writePart(path, identity), path);
-  syncNames(dirname(path));
+  writeWholeNow(identityFile(markerFolder), textOf(identity));
+  syncNames(markerFolder);
 }
 
-function writePart(path: string, identity: WorkspaceIdentity): string {
-  const part = `${path}.${identity.id}.${process.pid}.part`;
-  writeFileSync(part, `${JSON.stringify(identity)}\n`, { flag: "wx", flush: true });
-  return part;
+function textOf(identity: WorkspaceIdentity): string {
+  return `${JSON.stringify(identity)}\n`;
 }
 
 function parse(text: string): WorkspaceIdentity | null {

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type FilesParts, JobFiles } from "../../src/serve/works/job-files.js";
+import { Journal } from "../../src/serve/works/journal.js";
+import { SqliteState } from "../../src/service/state/sqlite-state.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { pixel } from "../upstreams/comfyui.js";
 import { newPlace, type Place, run, started } from "./command.js";
@@ -257,6 +259,36 @@ describe("the state of a service that came with the folder", () => {
     await serving.prints(/ {2}page: /);
     serving.interrupt();
     expect((await serving.ended).code).toBe(0);
+  });
+
+  test("is new as long as nothing is in it: the process that made it may have been killed", async () => {
+    harmless();
+    at.write(".bulkgen/service/.keep", "");
+    const killed = new SqliteState(state(), { durable: true });
+    new Journal(killed);
+    killed.close();
+    expect((await run(at, ["run", "set.csv", "--yes"])).code).toBe(0);
+    rmSync(join(at.folder, ".bulkgen", "service"), { recursive: true });
+    at.write(".bulkgen/service/state.db", "");
+    expect((await run(at, ["serve", "keys", "create", "anna"])).code).toBe(0);
+    expect((await run(at, ["models"])).code).toBe(0);
+  });
+
+  test.each([
+    ["insert into settings values ('signing secret', 'theirs')", "service state:"],
+    ["alter table settings add column more text", "service state:"],
+    ["create table jobs (task_id text)", "cannot be used as the state of a service"],
+  ])("is somebody else's with anything in it: %s", async (sql, said) => {
+    harmless();
+    at.write(".bulkgen/service/.keep", "");
+    const theirs = new SqliteState(state());
+    theirs.db.exec(sql);
+    theirs.close();
+    for (const args of [["models"], ["serve"], ["trust", "--yes"]]) {
+      const { code, stdout, stderr } = await run(at, args);
+      const isAsked = args[0] === "trust" && said === "service state:";
+      expect([args, code, stdout + stderr]).toEqual([args, isAsked ? 0 : 2, expect.stringContaining(said)]);
+    }
   });
 
   test("removes and reads nothing outside of its folder, whatever its ids are", async () => {

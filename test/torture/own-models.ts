@@ -57,7 +57,7 @@ models:
       if (lot.is(0.3)) house.trouble["POST /prompt"] = "drop";
       const running = start(words);
       const isDone = running.ended.then(() => true);
-      const ended = await Promise.race([isDone, pause(lot.whole(300, 2_500)).then(() => false)]);
+      const ended = await Promise.race([isDone, pause(lot.whole(50, 2_500)).then(() => false)]);
       delete house.trouble["POST /prompt"];
       if (ended) break;
       running.signal("SIGKILL");

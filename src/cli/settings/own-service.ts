@@ -1,5 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { keyPrefix } from "../../api/key.js";
@@ -16,7 +16,7 @@ import { count } from "../../text/amounts.js";
 import { leavesReally } from "../../text/inside.js";
 import { shellWord } from "../../text/shell.js";
 import { agree, type FolderValue, notAgreed, shownFolderValue, unagreed } from "../../trust/trust.js";
-import { writeWholeNow } from "../../whole-file.js";
+import { makeWholeNow, writeWholeNow } from "../../whole-file.js";
 import type { ServiceConnection } from "../../workspace/account.js";
 import { checkedProxies } from "../../workspace/connection.js";
 import { sharedFolderOf, type Workspace } from "../../workspace/workspace.js";
@@ -217,6 +217,7 @@ export async function connectOwnService(
     running.service.keys.own(own, machine.clock.now());
     return { connection: connection(running.url), close: () => running.close() };
   }
+  agreeToState(folder, machine, sharedFolder);
   const running = await holdService(file, machine, { folder });
   if (running === null) {
     const url = readAddress(addressFile(folder, sharedFolder));
@@ -228,7 +229,6 @@ export async function connectOwnService(
     await admitOwnKey(folder, own, machine);
     return { connection: connection(url), close: async () => {} };
   }
-  agreeToState(folder, machine, sharedFolder);
   running.service.keys.own(own, machine.clock.now());
   const close = async () => {
     const { unanswered } = running.service.works;
@@ -336,11 +336,7 @@ function identityOf(
   const path = join(sharedFolder, "own-service.secret");
   if (!existsSync(path)) {
     mkdirSync(sharedFolder, { recursive: true });
-    try {
-      writeFileSync(path, `${random.uuid()}${random.uuid()}`, { mode: 0o600, flag: "wx" });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
+    makeWholeNow(path, `${random.uuid()}${random.uuid()}`, 0o600);
   }
   const secret = readFileSync(path, "utf8");
   const made = (what: string) => createHmac("sha256", secret).update(`${what} ${root}`).digest("hex");

@@ -23,13 +23,15 @@ import { agree, type FolderValue, notAgreed } from "../../trust/trust.js";
 export function stateValues(folder: string, { random }: Pick<Machine, "random">): FolderValue[] {
   if (!existsSync(stateFile(folder))) return [];
   return withState(folder, (state) => {
+    if (isNew(state, random)) return [];
     const names = new ServedKeys(state, random)
       .list()
       .filter(({ revokedAt }) => revokedAt === null)
       .map(({ name }) => JSON.stringify(name));
     const jobs = new Journal(state).open().length;
     const has = `with ${count(names.length, "key")}${names.length === 0 ? "" : ` (${names.join(", ")})`} and ${count(jobs, "unfinished job")}`;
-    return [{ ...identityOf(state, random), from: `${stateFile(folder)}, ${has}` }];
+    const name = state.setting(idName) ?? state.transact(() => signingSecret(state, random));
+    return [{ ...named(name), from: `${stateFile(folder)}, ${has}` }];
   });
 }
 
@@ -42,8 +44,8 @@ export function openJobs(folder: string): { settings: ModelSettings; provider: P
 }
 
 /**
- * Records that a state was made here, or has been agreed to. It gets another name then, so that no copy that somebody else has of it
- * counts as agreed to.
+ * Makes a state, or agrees to the one that is there. It gets another name then, so that no copy that somebody else has of it counts
+ * as agreed to. The name is agreed to before it is written: a process may be killed anywhere, and the state is new or agreed to.
  */
 export function agreeToState(
   folder: string,
@@ -51,10 +53,12 @@ export function agreeToState(
   sharedFolder: string,
 ): void {
   withState(folder, (state) => {
-    const known = { ...identityOf(state, random), from: "" };
-    if (state.setting(idName) !== undefined && notAgreed(sharedFolder, folder, [known]).length === 0) return;
-    state.transact(() => state.saveSetting(idName, random.uuid()));
-    agree(sharedFolder, folder, [identityOf(state, random)], clock.now());
+    const known = state.setting(idName);
+    if (known !== undefined && notAgreed(sharedFolder, folder, [{ ...named(known), from: "" }]).length === 0)
+      return;
+    const name = random.uuid();
+    agree(sharedFolder, folder, [named(name)], clock.now());
+    state.transact(() => state.saveSetting(idName, name));
   });
 }
 
@@ -67,12 +71,19 @@ export function openState(folder: string): SqliteState {
   try {
     return new SqliteState(stateFile(folder), { durable: true });
   } catch (error) {
-    const why = (error as Error).message;
-    throw new EarlyExit(
-      "usage",
-      `${terminalText(stateFile(folder))} cannot be used as the state of a service: ${terminalText(why)}. Nothing was sent. Restore it from a backup, or move ${terminalText(folder)} away to begin with a new one, which knows no job of the old one.`,
-    );
+    throw refusalOf(folder, error);
   }
+}
+
+/** A full disk or a lock is nothing that the file has to be replaced for. */
+function refusalOf(folder: string, error: unknown): unknown {
+  const { code, message } = error as { code?: string; message: string };
+  if (!/^SQLITE_(ERROR|NOTADB|CORRUPT)/.test(String(code))) return error;
+  const file = stateFile(folder);
+  return new EarlyExit(
+    "usage",
+    `${terminalText(file)} cannot be used as the state of a service: ${terminalText(message.replace(`${file}: `, ""))}. Nothing was sent. Restore it from a backup, or move ${terminalText(folder)} away to begin with a new one, which knows no job of the old one.`,
+  );
 }
 
 /** Throws EarlyExit for a folder that is a link to elsewhere: a stranger's could lead to another service of this user. */
@@ -86,16 +97,40 @@ export function refuseLinkedState(root: string, folder: string): void {
 
 const idName = "state id";
 
-function identityOf(state: SqliteState, random: Machine["random"]) {
-  const secret = state.transact(() => signingSecret(state, random));
-  const known = state.setting(idName) ?? secret;
-  return { setting: "service state", value: createHash("sha256").update(known).digest("hex").slice(0, 12) };
+function named(name: string) {
+  return { setting: "service state", value: createHash("sha256").update(name).digest("hex").slice(0, 12) };
+}
+
+/** Whether a state has nothing in it but tables that this program makes: nobody has used it yet, here or elsewhere. */
+function isNew(state: SqliteState, random: Machine["random"]): boolean {
+  const fresh = new SqliteState(":memory:");
+  try {
+    new Journal(fresh);
+    new ServedKeys(fresh, random);
+    const ours = new Set(madeIn(fresh).map(({ sql }) => sql));
+    return madeIn(state).every(
+      ({ type, name, sql }) =>
+        ours.has(sql) &&
+        (type !== "table" || state.db.prepare(`select 1 from ${name} limit 1`).get() === undefined),
+    );
+  } finally {
+    fresh.close();
+  }
+}
+
+/** The tables and indexes of a state. */
+function madeIn({ db }: SqliteState): { type: string; name: string; sql: string }[] {
+  return db.prepare("select type, name, sql from sqlite_schema where sql is not null").all() as ReturnType<
+    typeof madeIn
+  >;
 }
 
 function withState<Result>(folder: string, use: (state: SqliteState) => Result): Result {
   const state = openState(folder);
   try {
     return use(state);
+  } catch (error) {
+    throw refusalOf(folder, error);
   } finally {
     state.close();
   }

@@ -27,7 +27,10 @@ import {
 /** The service makes neither: in a file from somebody else, they would change what it writes. */
 function refuseTriggers(db: Sqlite): void {
   const found = db.prepare("select name from sqlite_schema where type in ('trigger', 'view')").get();
-  if (found !== undefined) throw new Error("it has a trigger or a view, which this program never makes");
+  if (found === undefined) return;
+  throw Object.assign(new Error("it has a trigger or a view, which this program never makes"), {
+    code: "SQLITE_CORRUPT",
+  });
 }
 
 /**

@@ -41,6 +41,7 @@ export async function serve({
   await agreeToModels(file, machine, { states: [folder], command: agreeing });
   const place = { root: folder, sharedFolder: sharedFolderOf(machine.env) };
   await agreeToValues(stateValues(folder, machine), place, machine, agreeing);
+  agreeToState(folder, machine, place.sharedFolder);
   const { host, port } = flags;
   const reach = { host, port, ...(publicUrl === undefined ? {} : { publicUrl }), ...tls };
   const running = await holdService(file, machine, { folder, ...reach }).catch((error) => {
@@ -49,7 +50,6 @@ export async function serve({
   if (running === null)
     throw new EarlyExit("locked", `another process serves from ${folder} already. Nothing was started.`);
   try {
-    agreeToState(folder, machine, place.sharedFolder);
     const { clock, random } = machine;
     const { keys } = running.service;
     const isNew = keys.list().length === 0;

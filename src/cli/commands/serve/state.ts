@@ -6,7 +6,13 @@ import { ServedKeys } from "../../../serve/keys.js";
 import { Journal } from "../../../serve/works/journal.js";
 import type { SqliteState } from "../../../service/state/sqlite-state.js";
 import { markerName, sharedFolderOf } from "../../../workspace/workspace.js";
-import { agreeToState, openState, refuseLinkedState, stateFile } from "../../settings/service-state.js";
+import {
+  agreeToState,
+  openState,
+  refuseLinkedState,
+  stateFile,
+  stateValues,
+} from "../../settings/service-state.js";
 
 /** The folder with the state of a served models file. Throws EarlyExit if it is reached by a link. */
 export function servedFolder(
@@ -29,15 +35,13 @@ export function withBooks<Result>(
   use: (books: { state: SqliteState; keys: ServedKeys; journal: Journal }) => Result,
 ): Result {
   const folder = servedFolder(flags, machine);
-  const file = stateFile(folder);
-  const isNew = !existsSync(file);
-  if (!make && isNew)
+  if (!make && !existsSync(stateFile(folder)))
     throw new EarlyExit(
       "usage",
       `there is no service in ${folder}. Give the folder of its models file's .bulkgen/service with --state.`,
     );
+  if (stateValues(folder, machine).length === 0) agreeToState(folder, machine, sharedFolderOf(machine.env));
   const state = openState(folder);
-  if (isNew) agreeToState(folder, machine, sharedFolderOf(machine.env));
   try {
     return use({ state, keys: new ServedKeys(state, machine.random), journal: new Journal(state) });
   } finally {
