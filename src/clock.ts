@@ -22,7 +22,7 @@ export interface AlarmClock extends Clock {
   alarm(at: number, ring: () => void): () => void;
 }
 
-/** The machine's clock, until it is told of a shared one. */
+/** The machine's clock, until it is given a shared one. */
 export function followingClock(own: AlarmClock): AlarmClock {
   /** What the shared clock shows, less the monotonic time; null before the first word of it. */
   let offset: number | null = null;

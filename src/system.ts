@@ -84,7 +84,7 @@ function systemMachine(main: string): Machine {
 
 /** The real machine for a program that uses bulkgen as a library. Nothing of its process is changed. */
 export function systemHost(): Host {
-  // The library is told the key; what it starts must not inherit one.
+  // The library gets the key as an argument; what it starts must not inherit one.
   const { BULKGEN_API_KEY: _, ...env } = process.env;
   return {
     cwd: process.cwd(),

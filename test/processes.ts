@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 import { appendFileSync } from "node:fs";
-import { processTally } from "./e2e/canary-tally.js";
+import { processTally } from "./e2e/leaked-key-tally.js";
 
 /** Writes down each process that a worker's tests start, a line each. Vitest's own process starts no tests, only workers. */
 subscribe("child_process", (message) => {

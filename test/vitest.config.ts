@@ -21,6 +21,6 @@ export default defineConfig({
     // Nothing of ours lives in globals, so that a worker can keep its modules from file to file.
     isolate: false,
     setupFiles: "test/setup.ts",
-    globalSetup: "test/e2e/canary-tally.ts",
+    globalSetup: "test/e2e/leaked-key-tally.ts",
   },
 });

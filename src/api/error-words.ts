@@ -47,7 +47,7 @@ const piecesMax = 10;
 
 /**
  * The words of an error that may be a text, an object, a list, or JSON in a text; null if there are none. What is an object
- * without a known field of words is told as its JSON.
+ * without a known field of words is given as its JSON.
  */
 export function errorWords(error: unknown): string | null {
   const words = wordsIn(error);

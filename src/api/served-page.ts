@@ -3,7 +3,7 @@ import { plans } from "./plans.js";
 import { categories } from "./records.js";
 
 /**
- * What the page of `bulkgen serve` asks for and is told. Times are UTC ms, and amounts are credits. It is no part of the interface:
+ * Requests and answers of the page of `bulkgen serve`. Times are UTC ms, and amounts are credits. It is no part of the interface:
  * only the page that comes from the same service reads it.
  */
 

@@ -2,7 +2,7 @@ import type { PlanName, SubscriptionStatus } from "./plans.js";
 import type { Category } from "./records.js";
 
 /**
- * What the service's own page asks for and is told. Times are milliseconds since 1970, and amounts are credits. It is no part
+ * Requests and answers of the service's own page. Times are milliseconds since 1970, and amounts are credits. It is no part
  * of the interface: only the page that comes from the same service reads it.
  */
 export interface AccountAnswer {
@@ -73,7 +73,7 @@ export interface ShownTask {
   createdAt: number;
 }
 
-/** What it is told instead when a request is refused. */
+/** The answer instead when a request is refused. */
 export interface PageRefusal {
   error: { message: string };
 }

@@ -147,7 +147,7 @@ export type TaskOutcome =
    */
   | { kind: "unclear"; reason: string; missing: boolean; statedMissing: boolean; reached: boolean };
 
-/** `baseUrl`: of the service, for outputs that are told by their paths. */
+/** `baseUrl`: of the service, for outputs whose addresses are given as paths. */
 export function taskOutcome(reply: Reply, baseUrl?: string): TaskOutcome {
   if (reply.kind !== "answer")
     return { kind: "unclear", reason: reply.reason, missing: false, statedMissing: false, reached: false };

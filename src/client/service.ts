@@ -242,7 +242,7 @@ class AskedPause {
   }
 }
 
-/** A person waits for what is read: a longer pause is told, not waited for. */
+/** A person waits for what is read: a longer pause is reported, not waited for. */
 const pauseWaitedMsMax = 60_000;
 
 function queryOf({ category, includeParameters }: ModelFilter): string {

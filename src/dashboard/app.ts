@@ -58,7 +58,7 @@ const jsonBytesMax = 16 * 1024 * 1024;
 /** How often a stream checks for changes (ms), and sends the time in any case. */
 const refreshMs = 400;
 const atLeastMs = 10_000;
-/** How long to wait for an act before the page is told that it is still in progress (ms). */
+/** How long to wait for an act before the page is answered that it is still in progress (ms). */
 const patienceMs = 2_000;
 /** The most steps of time in a chart, and the shortest step (ms). */
 const stepsMax = 300;

@@ -140,7 +140,7 @@ const finding = z.strictObject({
       again: text("the job with which `--job` makes and pays for all of them again"),
     })
     .optional()
-    .describe("which job the run can be told to belong to"),
+    .describe("which job the run can be given with --job"),
 });
 
 const step = z.strictObject({

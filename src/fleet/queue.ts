@@ -30,7 +30,7 @@ export interface Queue {
   /** Gives jobs whose lease has ended to others. */
   tidy(): Promise<void>;
   /**
-   * Reports that a worker is there; repeat this within `workerSeconds`. Returns true if the worker was told to leave.
+   * Reports that a worker is there; repeat this within `workerSeconds`. Returns true if the worker was asked to leave.
    */
   beat(name: string, entry: WorkerEntry): Promise<boolean>;
   /** Tells a worker to leave, because it cannot work for this run. */

@@ -30,7 +30,7 @@ export function boundedLines(refused: () => void): Transform {
   });
 }
 
-/** What a client is told of a message that is too long: its id is not known. */
+/** The answer to a message that is too long: its id is not known. */
 export const tooLongAnswer = `${JSON.stringify({
   jsonrpc: "2.0",
   id: null,

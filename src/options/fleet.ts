@@ -46,7 +46,7 @@ const { json: _json, ...service } = serviceFlags;
 export const workerFlags = {
   lanes: option(
     "<n>",
-    "submits in flight at once in a run that this worker continues (default: what the run was told)",
+    "submits in flight at once in a run that this worker continues (default: those of the run)",
     positive,
   ),
   downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),

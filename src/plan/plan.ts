@@ -224,7 +224,7 @@ export interface Fit {
   rowId: string | null;
 }
 
-/** Which job a run can be told to belong to, when its items may be paid for already. */
+/** Which job a run can be given with --job, when its items may be paid for already. */
 export interface JobChoice {
   /** What was found, without the ways on: `39 of 41 items were made before for job autumn (autumn.csv)`. */
   found: string;
@@ -304,7 +304,11 @@ export function wrongParts(problems: Iterable<Problem>): { rows: number; combina
   return { rows: rows.size, combinations: parts.size };
 }
 
-/** What to do about identical rows: make each, make one, or refuse. */
+/**
+ * What to do about identical rows. One message would not do for all: `keep` is what a sheet says that asks for several tries at one
+ * prompt, and its message says what `merge` would save; `merge` is for sheets that were put together from others, whose rows then
+ * share one file that is paid for once; `error` is for scheduled jobs, where nobody reads a message before the credits are spent.
+ */
 export const duplicatesChoices = ["keep", "merge", "error"] as const;
 export type Duplicates = (typeof duplicatesChoices)[number];
 

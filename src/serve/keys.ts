@@ -81,7 +81,7 @@ export class ServedKeys {
     return name;
   }
 
-  /** Makes a key and returns it: it is told only now. */
+  /** Makes a key and returns it: it is shown only now. */
   create(settings: KeySettings, now: number, key = newKey(this.random)): string {
     const { random, state } = this;
     const { name, plan, credits, perMonth, perDay } = settings;
@@ -256,7 +256,7 @@ export class ServedKeys {
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
-/** What an account is told that it gets in a month, in whole credits: nothing, if it has no budget of a month. */
+/** The credits that an account gets in a month, as it is shown, in whole credits: nothing, if it has no budget of a month. */
 function monthly(perMonth: number | null): number {
   return Math.floor(perMonth ?? 0);
 }

@@ -66,7 +66,7 @@ export class OwnService {
   readonly keys: ServedKeys;
   readonly works: Works;
   readonly journal: Journal;
-  /** Is told of each task that has failed, and why; not of those that were cancelled. */
+  /** Called for each task that has failed, with the reason; not for those that were cancelled. */
   onFailed: (task: TaskRecord, why: string) => void = () => {};
   private readonly service: HostedService<StoredFile>;
   private models: ModelsFile;

@@ -9,6 +9,6 @@ export default defineConfig({
     expect: { poll: { timeout: 100_000 } },
     maxWorkers: 2,
     setupFiles: "test/setup.ts",
-    globalSetup: "test/e2e/canary-tally.ts",
+    globalSetup: "test/e2e/leaked-key-tally.ts",
   },
 });

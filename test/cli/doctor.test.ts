@@ -6,8 +6,8 @@ import { openSqlite } from "../../src/sqlite.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import type { Check } from "../../src/upkeep/doctor/machine.js";
 import { tryLock } from "../../src/workspace/state-folder/filesystem.js";
-import { canaryKey } from "../e2e/canary.js";
 import { filesWith, main, newPlace, type Place, run, startProcess } from "../e2e/command.js";
+import { testKey } from "../e2e/leaked-key.js";
 import { models } from "../e2e/service.js";
 import { ManualClock } from "../manual-clock.js";
 import { answering, json, me } from "./service.js";
@@ -41,12 +41,12 @@ async function asked(answer: (response: ServerResponse) => void, list: object = 
   try {
     const found = await doctor(["--trust-address"], {
       BULKGEN_BASE_URL: service.url,
-      BULKGEN_API_KEY: canaryKey,
+      BULKGEN_API_KEY: testKey,
     });
-    expect(new Set(service.keys)).toEqual(new Set([`Bearer ${canaryKey}`]));
+    expect(new Set(service.keys)).toEqual(new Set([`Bearer ${testKey}`]));
     expect(service.keys.length).toBeLessThanOrEqual(2);
-    expect(found.text).not.toContain(canaryKey);
-    expect(filesWith(at.root, canaryKey)).toEqual([]);
+    expect(found.text).not.toContain(testKey);
+    expect(filesWith(at.root, testKey)).toEqual([]);
     return found;
   } finally {
     await service.close();
@@ -197,7 +197,7 @@ describe("doctor", () => {
       response.setHeader("retry-after", "600");
       json(response, 429, error("RATE_LIMITED"));
     });
-    const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey };
+    const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: testKey };
     await doctor([], env);
     const { of } = await doctor([], env);
     await service.close();
@@ -212,7 +212,7 @@ describe("doctor", () => {
     await service.close();
     const found = await doctor(["--trust-address"], {
       BULKGEN_BASE_URL: service.url,
-      BULKGEN_API_KEY: canaryKey,
+      BULKGEN_API_KEY: testKey,
     });
     expect([found.code, found.exitName]).toEqual([4, "unreachable"]);
     expect(found.of["service"]).toContain("problem: connect ECONNREFUSED");
@@ -229,12 +229,12 @@ describe("doctor", () => {
         expect.objectContaining({ expected: "the service's address, such as https://service.example" }),
       ]),
     });
-    const env = { BULKGEN_BASE_URL: "http://far.example", BULKGEN_API_KEY: `${canaryKey}x` };
+    const env = { BULKGEN_BASE_URL: "http://far.example", BULKGEN_API_KEY: `${testKey}x` };
     const { code, of, text, checks } = await doctor([], env);
     expect(code).toBe(3);
     expect(of["base URL"]).toContain("http only for this machine");
     expect(of["key form"]).toBe("problem: 37 characters beginning with svc_ (from BULKGEN_API_KEY)");
-    expect(text).not.toContain(canaryKey);
+    expect(text).not.toContain(testKey);
     for (const check of checks)
       expect(check.todo === null).toBe(!["problem", "warning"].includes(check.state));
   });
@@ -287,7 +287,7 @@ describe("doctor", () => {
     writeFileSync(join(at.folder, "set.csv"), "id,model,prompt\na,plain-image,a cup\n");
     const { BULKGEN_BASE_URL, ...env } = {
       BULKGEN_BASE_URL: "http://127.0.0.1:1",
-      BULKGEN_API_KEY: canaryKey,
+      BULKGEN_API_KEY: testKey,
       HOME: join(at.root, "no-home"),
       XDG_STATE_HOME: "",
     };

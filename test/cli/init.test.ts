@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { canaryKey } from "../e2e/canary.js";
 import { filesWith, newPlace, type Place, run, started, startOnTerminal } from "../e2e/command.js";
+import { testKey } from "../e2e/leaked-key.js";
 import { answering, json, me } from "./service.js";
 
 let at: Place;
@@ -53,7 +53,7 @@ describe("init without a terminal", () => {
   test("tries address and key of its flags, shows the account, and writes a sheet of its models", async () => {
     const service = await ownModels();
     try {
-      writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
+      writeFileSync(join(at.folder, "key"), `${testKey}\n`);
       const made = await run(at, ["init", "--base-url", service.url, "--api-key-file", "key"]);
       expect(made, made.stderr).toMatchObject({ code: 0, stderr: "" });
       expect(made.stdout).toMatch(/^credits +250\.5 left/m);
@@ -73,7 +73,7 @@ describe("init without a terminal", () => {
   test("makes nothing with a key that the service refuses, or an address that nothing answers at", async () => {
     const refused = { error: { code: "UNAUTHORIZED", message: "Invalid API key" } };
     const service = await answering((_, response) => json(response, 401, refused));
-    writeFileSync(join(at.folder, "key"), canaryKey);
+    writeFileSync(join(at.folder, "key"), testKey);
     const withUrl = (url: string) => run(at, ["init", "set", "--base-url", url, "--api-key-file", "key"]);
     const wrongKey = await withUrl(service.url);
     const noTls = await withUrl(service.url.replace("http:", "https:"));
@@ -87,29 +87,29 @@ describe("init without a terminal", () => {
 
   test("takes a key with a blank at its end from the environment", async () => {
     const service = await ownModels();
-    const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: `${canaryKey} ` };
+    const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: `${testKey} ` };
     const shown = await run(at, ["account"], { env });
     await service.close();
     expect(shown, shown.stderr).toMatchObject({ code: 0, stderr: "" });
-    expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
+    expect(service.keys).toEqual([`Bearer ${testKey}`]);
   });
 
   test("writes address and key of its flags to .env, where every command finds them", async () => {
     const service = await ownModels();
     try {
-      writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
+      writeFileSync(join(at.folder, "key"), `${testKey}\n`);
       const flags = ["--base-url", `${service.url}/`, "--api-key-file", "key"];
       const made = await run(at, ["init", "set", ...flags]);
       expect(made).toMatchObject({ code: 0, stderr: "" });
       expect(made.stdout).toContain("bulkgen doctor");
-      expect(made.stdout).not.toContain(canaryKey);
+      expect(made.stdout).not.toContain(testKey);
       expect(read("set/.env")).toContain(`\nBULKGEN_BASE_URL=${service.url}\n`);
-      expect(filesWith(at.root, canaryKey)).toEqual(["here/key", "here/set/.env"]);
+      expect(filesWith(at.root, testKey)).toEqual(["here/key", "here/set/.env"]);
       expect(await run(at, ["account"], { cwd: join(at.folder, "set") })).toMatchObject({
         code: 0,
         stderr: "",
       });
-      expect(new Set(service.keys)).toEqual(new Set([`Bearer ${canaryKey}`]));
+      expect(new Set(service.keys)).toEqual(new Set([`Bearer ${testKey}`]));
     } finally {
       await service.close();
     }
@@ -145,8 +145,8 @@ describe("init without a terminal", () => {
       "base URL: leave off /api/v1: https://service.example",
     ],
     ["a wrong address", ["--base-url", "service"], 2, "expected an address such as"],
-    ["the key as the address", ["--base-url", canaryKey], 2, "--base-url has an API key in it"],
-    ["the key as the file", ["--api-key-file", canaryKey], 2, "got what looks like an API key"],
+    ["the key as the address", ["--base-url", testKey], 2, "--base-url has an API key in it"],
+    ["the key as the file", ["--api-key-file", testKey], 2, "got what looks like an API key"],
     [
       "the sandbox and an address",
       ["--sandbox", "--base-url", "https://a.example"],
@@ -154,11 +154,11 @@ describe("init without a terminal", () => {
       "cannot be used with",
     ],
   ])("makes nothing with %s", async (_, flags, code, message) => {
-    writeFileSync(join(at.folder, "key"), `${canaryKey}x`);
+    writeFileSync(join(at.folder, "key"), `${testKey}x`);
     const ended = await run(at, ["init", "set", ...flags]);
     expect(ended).toMatchObject({ code, stdout: "" });
     expect(ended.stderr).toContain(message);
-    expect(ended.stderr).not.toContain(canaryKey);
+    expect(ended.stderr).not.toContain(testKey);
     expect(existsSync(join(at.folder, "set"))).toBe(false);
   });
 
@@ -184,14 +184,14 @@ describe("init on a terminal", () => {
     await asking.prints(/expected an address such as/);
     asking.type(`\u0015${service.url}/\r`);
     await asking.prints(/The API key/);
-    asking.type(`${canaryKey}\r`);
+    asking.type(`${testKey}\r`);
     const { code, stdout } = await asking.ended;
     await service.close();
     expect(code, stdout).toBe(0);
-    expect(stdout).not.toContain(canaryKey);
+    expect(stdout).not.toContain(testKey);
     const settings = terminal.read("set/.env");
     expect(settings).toContain(`\nBULKGEN_BASE_URL=${service.url}\n`);
-    expect(settings).toContain(`\nBULKGEN_API_KEY=${canaryKey}\n`);
+    expect(settings).toContain(`\nBULKGEN_API_KEY=${testKey}\n`);
   });
 
   test("asks nothing more for the sandbox, and nothing at all with the flag", async () => {

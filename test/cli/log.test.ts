@@ -2,8 +2,8 @@ import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openLog } from "../../src/cli/output/log.js";
 import type { Machine } from "../../src/machine.js";
-import { canaryKey } from "../e2e/canary.js";
 import { newPlace, run } from "../e2e/command.js";
+import { testKey } from "../e2e/leaked-key.js";
 import { ManualClock } from "../manual-clock.js";
 import { answering, json, me } from "./service.js";
 
@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 async function logOf(words: readonly string[], how: { columns?: number; env?: Record<string, string> } = {}) {
-  const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey, ...how.env };
+  const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: testKey, ...how.env };
   const ended = await run(newPlace(), ["account", "--log-level", "debug", ...words], { ...how, env });
   expect(ended.code, ended.stderr).toBe(0);
   return ended.stderr.trim().split("\n");
@@ -56,7 +56,7 @@ async function countingAll() {
 test("own requests that the service refused are not taken for somebody else's", async () => {
   const counting = await countingAll();
   const place = newPlace();
-  const env = { BULKGEN_BASE_URL: counting.url, BULKGEN_API_KEY: canaryKey };
+  const env = { BULKGEN_BASE_URL: counting.url, BULKGEN_API_KEY: testKey };
   const ends = [];
   for (const command of ["account", "models", "account"]) ends.push(await run(place, [command], { env }));
   await counting.close();
@@ -69,7 +69,7 @@ test("own requests to a mistyped address of the service are not taken for somebo
   const place = newPlace();
   const account = (path: string) =>
     run(place, ["account"], {
-      env: { BULKGEN_BASE_URL: counting.url + path, BULKGEN_API_KEY: canaryKey },
+      env: { BULKGEN_BASE_URL: counting.url + path, BULKGEN_API_KEY: testKey },
     });
   const ends = [await account(""), await account("/wrong"), await account("")];
   await counting.close();

@@ -10,8 +10,8 @@ import { runFlags } from "../../src/options/run.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
 import { scheduledCommand, scheduledIn } from "../../src/schedule/scheduled-run.js";
 import { systemRandom } from "../../src/system.js";
-import { canaryKey } from "../e2e/canary.js";
 import { newPlace, type Place, run, spawned } from "../e2e/command.js";
+import { testKey } from "../e2e/leaked-key.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { ManualClock } from "../manual-clock.js";
 import { origin, runFacts } from "../report/facts.js";
@@ -134,7 +134,7 @@ describe("the command of the built program", () => {
   });
 
   test("runs also for a run that could not start", async () => {
-    const env = { BULKGEN_BASE_URL: "https://nowhere.invalid", BULKGEN_API_KEY: `${canaryKey}x` };
+    const env = { BULKGEN_BASE_URL: "https://nowhere.invalid", BULKGEN_API_KEY: `${testKey}x` };
     const ended = await run(at, ["run", "set.csv", "--yes", "--notify-command", note], { env });
     expect(ended.code).toBe(3);
     expect(environment()).toMatchObject({
@@ -143,7 +143,7 @@ describe("the command of the built program", () => {
       BULKGEN_RUN: "",
       BULKGEN_SUMMARY: expect.stringContaining("wrong form"),
     });
-    expect(readFileSync(join(at.folder, "environment"), "utf8")).not.toContain(canaryKey);
+    expect(readFileSync(join(at.folder, "environment"), "utf8")).not.toContain(testKey);
   });
 
   test.each([

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterThisFile } from "../after-file.js";
-import { searchPlaces } from "./canary.js";
 import { endCommands } from "./in-process.js";
+import { searchPlaces } from "./leaked-key.js";
 import {
   type Circumstances,
   children,
@@ -46,7 +46,7 @@ async function endPlaces(): Promise<void> {
   const all = folders.splice(0);
   const searched = searchPlaces(all);
   for (const folder of all) rmSync(folder, { recursive: true, force: true });
-  const tally = process.env["BULKGEN_CANARY_TALLY"];
+  const tally = process.env["BULKGEN_LEAKED_KEY_TALLY"];
   if (tally !== undefined) appendFileSync(tally, `${JSON.stringify(searched)}\n`);
   if (searched.found.length > 0) throw new Error(`P21: the key stands ${searched.found.join("; ")}`);
 }

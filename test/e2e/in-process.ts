@@ -4,7 +4,7 @@ import type { AlarmClock } from "../../src/clock.js";
 import type { Machine } from "../../src/machine.js";
 import { mountTable, systemRandom } from "../../src/system.js";
 import { printedBy } from "../documents/printed.js";
-import { searchOutput } from "./canary.js";
+import { searchOutput } from "./leaked-key.js";
 import { type Ended, main, type Place } from "./process.js";
 import { shareThreads } from "./shared-threads.js";
 import { skippingClock } from "./skipping-clock.js";

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { canaryKey } from "./canary.js";
 import { newPlace, type Place, run } from "./command.js";
+import { testKey } from "./leaked-key.js";
 import { type ScriptedService, startService } from "./service.js";
 
 /** P21: a key that a person pastes into a manifest is sent nowhere, and is in no file but their own. */
@@ -11,7 +11,7 @@ let service: ScriptedService;
 
 /** The end of every place searches its files, so the person's own stay elsewhere. */
 let theirs: string;
-const key = canaryKey;
+const key = testKey;
 
 beforeEach(async () => {
   at = newPlace();

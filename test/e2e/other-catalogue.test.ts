@@ -1,8 +1,8 @@
 import { cpSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { canaryKey } from "./canary.js";
 import { newPlace, run } from "./command.js";
+import { testKey } from "./leaked-key.js";
 import { me, models, type Scripted, startService } from "./service.js";
 
 const style = { key: "style", label: "Style", type: "text", options: [], default: "" };
@@ -57,7 +57,7 @@ async function madeBefore(changed: "grown" | "shrunk" | "respelled") {
   const service = await startService();
   const place = newPlace();
   let isChanged = false;
-  const bensKey = `${canaryKey.slice(0, -3)}ben`;
+  const bensKey = `${testKey.slice(0, -3)}ben`;
   const ben = { id: "22222222-2222-4222-8222-222222222222", email: "ben@example.com", name: "Ben" };
   const before = { grown: listed(false), shrunk: listed(true), respelled: listed(true) }[changed];
   const respelled = { ...style, key: "Style" };

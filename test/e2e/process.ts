@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
-import { searchOutput } from "./canary.js";
+import { searchOutput } from "./leaked-key.js";
 
 /**
  * The built command as people run it: a process of its own, in a fresh folder, with its own home and state folder.

@@ -3,8 +3,8 @@ import { createServer } from "node:tls";
 import { afterAll, expect, test } from "vitest";
 import { certificate, privateKey } from "../certificate.js";
 import { startProxy } from "../proxy/server.js";
-import { canaryKey } from "./canary.js";
 import { newPlace, run, start } from "./command.js";
+import { testKey } from "./leaked-key.js";
 import { startService } from "./service.js";
 
 /** The usual case of an office: https to the service, through a proxy that sees nothing but its name. */
@@ -59,7 +59,7 @@ test("a proxy that wants a login is named, and nothing is sent", async () => {
   const place = newPlace();
   const env = {
     BULKGEN_BASE_URL: `https://${name}`,
-    BULKGEN_API_KEY: canaryKey,
+    BULKGEN_API_KEY: testKey,
     HTTPS_PROXY: `http://me:wrong@${proxy.host}`,
   };
   const { code, stderr } = await run(place, ["account"], { env });
@@ -74,7 +74,7 @@ test("a variable that names no proxy is a usage error", async () => {
   const place = newPlace();
   const env = {
     BULKGEN_BASE_URL: `https://${name}`,
-    BULKGEN_API_KEY: canaryKey,
+    BULKGEN_API_KEY: testKey,
     HTTPS_PROXY: "socks5://secret@proxy:1080",
   };
   const { code, stderr } = await run(place, ["account"], { env });

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { canaryKey } from "./canary.js";
 import { type Ended, eventually, newPlace, type Place, run, start } from "./command.js";
+import { testKey } from "./leaked-key.js";
 import { startSandbox } from "./sandbox.js";
 import { me, type Scripted, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
@@ -35,7 +35,7 @@ test("P21: a service in another process is used by address and key, and the key 
 test("P21: a service that repeats the key in its refusals does not get it written down", async () => {
   const refusal = {
     status: 401,
-    json: { error: { code: "INVALID_API_KEY", message: `unknown key ${canaryKey}` } },
+    json: { error: { code: "INVALID_API_KEY", message: `unknown key ${testKey}` } },
   };
   const service = await startService();
   const place = newPlace();
@@ -45,7 +45,7 @@ test("P21: a service that repeats the key in its refusals does not get it writte
   service.script(() => refusal);
   const planning = await run(place, ["run", "set.csv", "--yes", "--log-level", "debug"], service);
   expect([submitting.code, planning.code]).toEqual([3, 3]);
-  expectNoKey(place, canaryKey, [submitting, planning]);
+  expectNoKey(place, testKey, [submitting, planning]);
 });
 
 test("P21: a report that Node writes of the process does not hold the key", async () => {
@@ -66,7 +66,7 @@ test("P21: a report that Node writes of the process does not hold the key", asyn
   expect(end, end.stderr).toMatchObject({ code: 0 });
   const report = JSON.parse(place.read("report.json")) as { environmentVariables: Record<string, string> };
   expect(report.environmentVariables).toMatchObject({ BULKGEN_BASE_URL: service.url });
-  expectNoKey(place, canaryKey, [end]);
+  expectNoKey(place, testKey, [end]);
 });
 
 test("a key whose user has changed is refused with both users, and nothing is paid", async () => {

@@ -3,24 +3,24 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandList } from "../../src/cli/command-list.js";
 import { allCommands } from "../cli/all-commands.js";
-import { canaryKey, tracesOfKey } from "./canary.js";
 import { newPlace, type Place, run } from "./command.js";
+import { testKey, tracesOfKey } from "./leaked-key.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 /** An answer that repeats the key wherever an answer has room for it. */
 function repeating(status: number): Scripted {
-  const statusText = `Refused ${canaryKey}`;
+  const statusText = `Refused ${testKey}`;
   const headers = {
-    [`x-${canaryKey}`]: canaryKey,
-    "x-your-key": canaryKey,
-    location: `/login/${canaryKey}`,
-    "content-type": `text/${canaryKey}`,
-    date: `not for ${canaryKey}`,
+    [`x-${testKey}`]: testKey,
+    "x-your-key": testKey,
+    location: `/login/${testKey}`,
+    "content-type": `text/${testKey}`,
+    date: `not for ${testKey}`,
   };
-  const message = `unknown key ${canaryKey}, or ${canaryKey.slice(4)} for short`;
+  const message = `unknown key ${testKey}, or ${testKey.slice(4)} for short`;
   if (status === 200) return { statusText, headers, text: `<html>${message}</html>` };
-  return { status, statusText, headers, json: { error: { code: canaryKey, message } } };
+  return { status, statusText, headers, json: { error: { code: testKey, message } } };
 }
 
 /** A workspace with an archived item whose file is gone, a failed item, a held one, and one that was never sent. */
@@ -39,7 +39,7 @@ async function begun(): Promise<{ place: Place; service: ScriptedService; lost: 
   rmSync(join(place.folder, "outputs", "set", "a01.png"));
   mkdirSync(join(place.folder, "stock"));
   place.write("stock/a04.png", "not a picture");
-  place.write("key", canaryKey);
+  place.write("key", testKey);
   return { place, service, lost: service.made.at(-1)?.task ?? "" };
 }
 

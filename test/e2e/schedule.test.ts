@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
 import { startHook, startMailServer } from "../notify/receivers.js";
-import { canaryKey } from "./canary.js";
 import { newPlace, type Place, type Running, run, spawned, start } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
+import { testKey } from "./leaked-key.js";
 import { sheet } from "./sheet.js";
 
 const daemonWords = ["schedule", "start", "--json"];
@@ -167,7 +167,7 @@ describe.concurrent("schedules of the built command", () => {
     await run(place, ["schedule", "add", "nightly", "set.csv", ...yearly]);
     const env = {
       BULKGEN_BASE_URL: "https://service.invalid",
-      BULKGEN_API_KEY: canaryKey,
+      BULKGEN_API_KEY: testKey,
       BULKGEN_RPM: "5",
       https_proxy: "http://proxy.invalid:3128",
       XDG_CONFIG_HOME: join(place.folder, "settings"),
@@ -176,11 +176,11 @@ describe.concurrent("schedules of the built command", () => {
     expect(await printed()).toContain(
       "# Set in this shell, and not for systemd and cron: BULKGEN_API_KEY, BULKGEN_BASE_URL, BULKGEN_RPM, XDG_CONFIG_HOME, XDG_STATE_HOME, https_proxy.\n",
     );
-    place.write(".env", `BULKGEN_BASE_URL=https://service.invalid\nBULKGEN_API_KEY=${canaryKey}\n`);
+    place.write(".env", `BULKGEN_BASE_URL=https://service.invalid\nBULKGEN_API_KEY=${testKey}\n`);
     expect(await printed()).toContain(
       "# Set in this shell, and not for systemd and cron: BULKGEN_RPM, XDG_CONFIG_HOME, XDG_STATE_HOME, https_proxy.\n",
     );
-    expect(await printed()).not.toContain(canaryKey);
+    expect(await printed()).not.toContain(testKey);
     expect((await printed()).match(/this shell/g)).toHaveLength(1);
     const { stdout } = await run(place, ["schedule", "print"]);
     expect(stdout).toContain("# Set in this shell, and not for systemd and cron: XDG_STATE_HOME.\n");

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import type { AddressInfo } from "node:net";
 import sharp from "sharp";
 import { afterThisFile } from "../after-file.js";
-import { canaryKey } from "./canary.js";
+import { testKey } from "./leaked-key.js";
 import { skippingClock } from "./skipping-clock.js";
 
 /** A request as the scripted service sees it. */
@@ -140,8 +140,8 @@ export async function startService(
   };
   const service: ScriptedService = {
     url,
-    key: canaryKey,
-    env: { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: canaryKey },
+    key: testKey,
+    env: { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: testKey },
     asked,
     made,
     count,

@@ -14,9 +14,9 @@ import { type FlagSet, nameOf } from "../../src/options/definition.js";
 import { runFlags } from "../../src/options/run.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { type Hook, startHook } from "../notify/receivers.js";
-import { canaryKey } from "./canary.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
+import { testKey } from "./leaked-key.js";
 import { failedTask, type ScriptedService, startService } from "./service.js";
 import { skippingClock } from "./skipping-clock.js";
 
@@ -123,7 +123,7 @@ describe("settings that came with a folder", () => {
   test("an agreed target gets its headers and never bulkgen's own key, whatever its variable is called", async () => {
     const target = (headers: object) => `notify: ${JSON.stringify([{ url: hook.url, headers }])}\n`;
     at.write("set.csv", `id,model,prompt\na,${theirs},a cup\n`);
-    const env = { ...service.env, ...secrets, COPY: `Bearer ${canaryKey}` };
+    const env = { ...service.env, ...secrets, COPY: `Bearer ${testKey}` };
     for (const variable of ["$BULKGEN_API_KEY", "$COPY"]) {
       at.write("bulkgen.config.yaml", target({ x: variable }));
       expect((await run(at, ["trust", "--yes"], { env })).stdout).toContain(variable);
@@ -137,7 +137,7 @@ describe("settings that came with a folder", () => {
     expect((await run(at, ["trust", "--yes"], { env })).code).toBe(0);
     expect((await run(at, ["run", "set.csv", "--yes"], { env })).code).toBe(0);
     expect(hook.received.map(({ headers }) => headers["y"])).toEqual([secrets.AWS_SECRET_ACCESS_KEY]);
-    expect(JSON.stringify(hook.received)).not.toContain(canaryKey);
+    expect(JSON.stringify(hook.received)).not.toContain(testKey);
   });
 
   test("a terminal asks, with the value in full and without control characters; a no sends nothing", async () => {

@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { canaryKey } from "./canary.js";
 import { newPlace, type Place, run, started } from "./command.js";
+import { testKey } from "./leaked-key.js";
 import { failedTask, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
@@ -160,7 +160,7 @@ describe.concurrent("on a service of their own", () => {
   test("a newcomer comes from init to the first picture, over a mistyped address", async () => {
     const service = await startService();
     const place = newPlace();
-    place.write("key.txt", `${canaryKey} \n`);
+    place.write("key.txt", `${testKey} \n`);
     const call = async (code: number, ...words: string[]) => {
       const end = await run(place, words);
       expect(end, end.stderr).toMatchObject({ code });

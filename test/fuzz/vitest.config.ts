@@ -19,7 +19,7 @@ export default defineConfig({
     ],
     tags: [fuzzTag],
     setupFiles: "test/setup.ts",
-    globalSetup: "test/e2e/canary-tally.ts",
+    globalSetup: "test/e2e/leaked-key-tally.ts",
     env: { FUZZ: "1" },
     testTimeout: 300_000,
     // Vitest would leave one of two cores to itself.

@@ -9,7 +9,7 @@ import type { OwnLimits } from "../../src/core/quota/quota.js";
 import { type OpenAccount, openAccount } from "../../src/workspace/account.js";
 import { openQuota } from "../../src/workspace/state.js";
 import { answering, json, me } from "../cli/service.js";
-import { canaryKey } from "../e2e/canary.js";
+import { testKey } from "../e2e/leaked-key.js";
 import { ManualClock } from "../manual-clock.js";
 
 const opened: { close(): Promise<void> }[] = [];
@@ -47,7 +47,7 @@ async function machine(url: string, limits: OwnLimits = {}, accountsFile = ":mem
     error() {},
   };
   const account: OpenAccount = await openAccount({
-    connection: { origin: "https://service.example", baseUrl: url, key: canaryKey, sandbox: false },
+    connection: { origin: "https://service.example", baseUrl: url, key: testKey, sandbox: false },
     place: { accountsFile, stateFile: "state.db", database: null },
     clock,
     log,

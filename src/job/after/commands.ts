@@ -23,7 +23,7 @@ import { commandsOf } from "./settings.js";
 
 /**
  * Runs the user's commands after files and after the set, beside the run: no request and no poll waits for them, and what
- * becomes of them changes no item. Each file is told of as it is archived. At its end the run goes through all files of its
+ * becomes of them changes no item. Each file is passed on as it is archived. At its end the run goes through all files of its
  * rows once more: what an earlier run left, what a crash cut short, what another command was run for, and what did not fit
  * into the queue.
  */
@@ -235,7 +235,7 @@ class Commands implements After {
     );
   }
 
-  /** Whether no command was run for a file. One that is not there is told by others. */
+  /** Whether no command was run for a file. A file that is missing is reported elsewhere. */
   private async isLeft(file: FileFacts): Promise<boolean> {
     const work = this.workOf(file);
     if (this.begun.has(work.of) || this.record.has(work)) return false;

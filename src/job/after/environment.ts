@@ -5,7 +5,7 @@ import type { Item, Run, SavedFile } from "../../core/ports/store.js";
 import { columnPrefix, environmentName } from "../../manifest/shape/columns.js";
 
 /**
- * What a command after a file or a set is told, in its environment. A bulkgen that the command starts has these variables
+ * The environment of a command after a file or a set. A bulkgen that the command starts has these variables
  * too, so none of them is a setting: `BULKGEN_MODEL` would be `--model`.
  */
 export const afterVariables = [

@@ -26,7 +26,7 @@ export type ItemName = string | ReviewedName;
 const reviewColumns: readonly string[] = ["id", "decision", "row", "path"];
 
 /**
- * The names of the items for which a review file has these decisions; `note` is told of columns that nothing reads. Throws EarlyExit
+ * The names of the items for which a review file has these decisions; `note` gets the columns that nothing reads. Throws EarlyExit
  * if it has none, or if the file cannot be read.
  */
 export async function reviewedNames(

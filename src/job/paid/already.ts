@@ -40,7 +40,7 @@ export async function paidAlready(
   const tallies = sources.map(() => ({ found: [] as KnownItems<unknown>["found"] }));
   for (const item of plan.items) {
     if (!item.due || item.state === "archived") continue;
-    // An item that several know is told of once, by the one that knows the best way on.
+    // An item that several know is reported once, by the one that knows the best next step.
     for (const [at, source] of sources.entries()) {
       const known = source.has(item);
       const by = known instanceof Promise ? await known : known;

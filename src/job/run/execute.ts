@@ -102,7 +102,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   return closeRun(options, beganAt, session.gate, outcome);
 }
 
-/** What the commands after the files are told of the run's end. */
+/** What the commands after the files get to know of the run's end. */
 function endingOf(options: ExecuteOptions, gate: Gate): Ending {
   const { opened, run } = options;
   return {
@@ -167,7 +167,7 @@ function noteTeller(lock: WorkspaceLock): (progress: Progress) => void {
   };
 }
 
-/** A forecast that has changed by less than this share of it is not told anew. */
+/** A forecast that has changed by less than this share of it is not shown again. */
 const toldChange = 0.01;
 
 function portsOf(

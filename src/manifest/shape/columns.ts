@@ -26,7 +26,7 @@ export function columnName(written: string): string {
     : trimmed;
 }
 
-/** How a command after a file is told a value of this name, behind a prefix: `Product name` is PRODUCT_NAME. */
+/** The variable in which a command after a file gets a value of this name, behind a prefix: `Product name` is PRODUCT_NAME. */
 export function environmentName(name: string): string {
   return name.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
 }

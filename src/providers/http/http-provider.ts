@@ -266,7 +266,7 @@ export class HttpProvider implements Provider {
     return (base ?? new URL(beside).origin) + address;
   }
 
-  /** What goes wrong here is told as a refusal or as `JobLater`: nothing has been sent. */
+  /** What goes wrong here becomes a refusal or `JobLater`: nothing has been sent. */
   private async ready(job: ProviderJob): Promise<Prepared> {
     if (this.needsKey && this.key() === null) throw new JobLater(this.noKey(), askMsMax, "provider");
     try {

@@ -6,7 +6,7 @@ import type { SelectParameter, ServiceModel } from "../../service/models/model.j
 import { nearest } from "../../text/nearest.js";
 import { fileFields, type ModelFields, modelFields, type ProviderFields, providerFields } from "./shape.js";
 
-/** A model of a models file: what is listed of it, and what its provider is told. */
+/** A model of a models file: what is listed of it, and what its provider gets. */
 export interface OwnModel {
   settings: ModelSettings;
   provider: ProviderSettings;

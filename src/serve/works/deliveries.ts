@@ -11,7 +11,7 @@ import type { JobRecords } from "./records.js";
 import type { Upstreams } from "./upstreams.js";
 import { retryMsMax, retryWaits } from "./waits.js";
 
-/** How often a file that is not there is asked for before its address is made anew, or people are told. */
+/** How often a file that is not there is asked for before its address is made anew, or the job is left to a person. */
 const fetchesMax = 5;
 const fetchesAtOnce = 4;
 

@@ -98,7 +98,7 @@ export function slidingCounter(log: RequestLog, limit: number, span: Span, now: 
   const previous = countSince(log, start - span.ms) - current;
   const leftMs = start + span.ms - now;
   // In requests times milliseconds, which are integers: rounding would refuse a client that waited exactly as long as
-  // it was told to.
+  // it was asked to.
   const estimate = current * span.ms + previous * leftMs;
   return {
     limit,

@@ -66,7 +66,7 @@ bulkgen sandbox account --subscription active`)}
 Generating needs an active subscription; one that is canceled is good until its period ends. When it is not good, GET me still shows it, with its status. A service may show null instead: the switch \`subscription.shownWhenNotGood\` rehearses that. See \`bulkgen sandbox --help\` for \`--switches\` and \`--faults\`.`;
 }
 
-/** What an operation does, a command that asks for it, and what only it needs to be told. */
+/** What an operation does, a command that asks for it, and what is to be said of it alone. */
 export function operationGuide(operation: Operation, origin: string, reference: Reference): string {
   const { endpoint, description } = operation;
   const parts = [description, commandOf(operation, origin)];

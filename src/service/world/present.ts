@@ -31,7 +31,7 @@ export function taskView(task: TaskRecord, now: number, urls: () => string[], pr
   };
 }
 
-/** What is told of a task that is not finished, beyond the page of the service. */
+/** What an answer says of a task that is not finished, beyond the documented fields. */
 export interface TaskProgress {
   /** What a person should know, such as that the provider's answer was lost. */
   note?: string;

@@ -31,7 +31,7 @@ import { checkSignature, parseFilePath, signedPath } from "./signing.js";
 export interface WorldSettings extends GenerateSettings {
   /** What this service does beyond the page; null, and nothing else, for one that follows it to the letter. */
   announced?: ServiceExtras | null;
-  /** What is told of a task beyond the page. */
+  /** What an answer says of a task beyond the documented fields. */
   progress?: (task: TaskRecord) => TaskProgress;
   /** The budget of a key that leaves it least, if it has any. */
   budget?: (keyId: string, now: number) => KeyBudget | null;

@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { type NightFigures, night } from "../../e2e/night.js";
+import { type NightFigures, night } from "../../e2e/few-machines.js";
 import { makePlace } from "../../e2e/process.js";
 
 /**

@@ -14,7 +14,7 @@ export class RefusedRequest extends Error {
   }
 }
 
-/** What a page at /dashboard is told at an address below `api/`. Throws RefusedRequest, or what fetch throws. */
+/** What the server answers a page at /dashboard at an address below `api/`. Throws RefusedRequest, or what fetch throws. */
 export async function get<T>(path: string): Promise<T> {
   return answerOf(await request(`/dashboard/api/${path}`, {}));
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { newPlace } from "./command.js";
-import { night } from "./night.js";
+import { night } from "./few-machines.js";
 
 const expected = (ms: number) => ({ from: 0.85 * ms, to: 1.15 * ms });
 

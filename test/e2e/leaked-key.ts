@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
  * P21: the key that commands are given here belongs to nobody, so wherever it turns up it was copied. Every output of
  * every process, and at the end every file in every place, is searched for it, also as it looks when it was encoded.
  */
-export const canaryKey = "svc_CANARYcanaryCANARYcanaryCANARY01";
+export const testKey = "svc_CANARYcanaryCANARYcanaryCANARY01";
 
 /** What of a key is secret, in the forms in which programs write such things down. */
 function formsOf(key: string): Map<string, Buffer> {
@@ -27,7 +27,7 @@ function formsOf(key: string): Map<string, Buffer> {
   return forms;
 }
 
-const forms = [...formsOf(canaryKey)];
+const forms = [...formsOf(testKey)];
 
 /** How the key stands in these bytes, in words; null when it does not. */
 export function tracesOfKey(bytes: Uint8Array | string): string | null {

@@ -2,7 +2,7 @@ import { accessSync, chmodSync, constants, existsSync, mkdtempSync, readFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import prettyBytes from "pretty-bytes";
-import type { Searched } from "./canary.js";
+import type { Searched } from "./leaked-key.js";
 
 /** The environment variable with the name of the file that lists the processes that tests start. */
 export const processTally = "BULKGEN_PROCESS_TALLY";
@@ -18,7 +18,7 @@ export function setup(): () => void {
   chmodSync(folder, 0o755);
   process.env["TMPDIR"] = folder;
   const tally = join(folder, "searched.jsonl");
-  process.env["BULKGEN_CANARY_TALLY"] = tally;
+  process.env["BULKGEN_LEAKED_KEY_TALLY"] = tally;
   const processes = join(folder, "processes.jsonl");
   process.env[processTally] = processes;
   return () => {

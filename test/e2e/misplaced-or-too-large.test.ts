@@ -9,8 +9,8 @@ import { BucketError, openBucket } from "../../src/bucket/bucket.js";
 import { boundedLiquid } from "../../src/manifest/templates/template.js";
 import { boundedLines } from "../../src/mcp/bounded-lines.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
-import { canaryKey } from "./canary.js";
 import { newPlace, type Place, run } from "./command.js";
+import { testKey } from "./leaked-key.js";
 import { startService } from "./service.js";
 
 /** What is too large, or is typed in the wrong place, is refused in one sentence, and nothing else suffers. */
@@ -22,20 +22,20 @@ beforeEach(() => {
 
 describe("P21: a key in the wrong place is not repeated", () => {
   test.each([
-    [[canaryKey]],
-    [["run", canaryKey]],
-    [["plan", "set.csv", canaryKey]],
-    [["status", canaryKey]],
-    [["run", "set.csv", `--${canaryKey}`]],
-    [["run", "set.csv", "--max-credits", canaryKey]],
-    [["account", "--api-key-file", canaryKey]],
-    [["account", "--base-url", canaryKey]],
-    [["help", canaryKey]],
-    [["run", "set.csv", "--sandbox", "--notify", canaryKey]],
+    [[testKey]],
+    [["run", testKey]],
+    [["plan", "set.csv", testKey]],
+    [["status", testKey]],
+    [["run", "set.csv", `--${testKey}`]],
+    [["run", "set.csv", "--max-credits", testKey]],
+    [["account", "--api-key-file", testKey]],
+    [["account", "--base-url", testKey]],
+    [["help", testKey]],
+    [["run", "set.csv", "--sandbox", "--notify", testKey]],
   ])("%j", async (words) => {
     const { code, stdout, stderr } = await run(at, words);
     expect(code).not.toBe(0);
-    expect(stdout + stderr).not.toContain(canaryKey.slice(4));
+    expect(stdout + stderr).not.toContain(testKey.slice(4));
   });
 
   test.each([
@@ -48,7 +48,7 @@ describe("P21: a key in the wrong place is not repeated", () => {
     ["a line break", "\n"],
   ])("also where %s splits it in an answer", async (_, between) => {
     const service = await startService();
-    const key = [...canaryKey].join(between);
+    const key = [...testKey].join(between);
     service.script(() => ({
       status: 401,
       json: { error: { code: "INVALID_API_KEY", message: `no key ${key}` } },
@@ -56,17 +56,15 @@ describe("P21: a key in the wrong place is not repeated", () => {
     for (const words of [["account"], ["doctor"], ["plan", "set.csv"]]) {
       const { stdout, stderr } = await run(at, words, service);
       const shown = (stdout + stderr).replace(/[\p{Cc}\p{Cf}\p{M}\s]/gu, "").replaceAll("[0m", "");
-      expect(shown).not.toContain(canaryKey.slice(4));
+      expect(shown).not.toContain(testKey.slice(4));
     }
   });
 
   test("also where JSON spells its letters by numbers, in a time that grows with the text alone", () => {
-    const spelled = [...canaryKey]
-      .map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`)
-      .join("\\u200b");
-    expect(keyRemover(canaryKey)(`a ${spelled} b`)).toBe(`a ${redaction} b`);
-    const many = "\\u200b".repeat(200_000) + canaryKey.slice(0, -1) + "\\u0043".repeat(100_000);
-    expect(keyRemover(canaryKey)(many)).toBe(many);
+    const spelled = [...testKey].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join("\\u200b");
+    expect(keyRemover(testKey)(`a ${spelled} b`)).toBe(`a ${redaction} b`);
+    const many = "\\u200b".repeat(200_000) + testKey.slice(0, -1) + "\\u0043".repeat(100_000);
+    expect(keyRemover(testKey)(many)).toBe(many);
   });
 });
 
