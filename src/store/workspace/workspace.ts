@@ -7,6 +7,7 @@ import type { Script } from "../script.js";
 import { approvalChanges, approvalMethods } from "./approvals.js";
 import { attemptChanges, attemptMethods } from "./attempts.js";
 import { chainMethods } from "./chains.js";
+import { dueMethods } from "./due.js";
 import { itemChanges, itemMethods } from "./items.js";
 import { orderChanges, orderMethods } from "./orders.js";
 import { archivedMethods } from "./outputs.js";
@@ -118,6 +119,7 @@ export function workspaceMethods(connection: RootedDatabase) {
     ...chainMethods(connection),
     ...approvalMethods(connection),
     ...itemMethods(connection),
+    ...dueMethods(connection),
     ...attemptMethods(connection),
     ...taskOutputMethods(connection),
     ...archivedMethods(connection),
