@@ -137,7 +137,7 @@ export const ownFolder = 0o700;
  * Makes the file of a database, if there is none: what was paid for, prompts and the account are nobody else's business. SQLite
  * gives its log the same permissions. A file that is there keeps those that its owner gave it.
  */
-function makeOwnFile(path: string): void {
+export function makeOwnFile(path: string): void {
   makeFolder(dirname(path), ownFolder);
   if (existsSync(path)) return;
   try {

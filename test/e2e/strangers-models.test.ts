@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { chmodSync, cpSync, existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -272,6 +272,18 @@ describe("the state of a service that came with the folder", () => {
     at.write(".bulkgen/service/state.db", "");
     expect((await run(at, ["serve", "keys", "create", "anna"])).code).toBe(0);
     expect((await run(at, ["models"])).code).toBe(0);
+  });
+
+  test("is nobody else's business on this machine, whichever command makes it", async () => {
+    harmless();
+    const elsewhere = join(at.root, "books");
+    await run(at, ["models"]);
+    await run(at, ["serve", "keys", "create", "anna", "--state", elsewhere]);
+    expect((await run(at, ["run", "set.csv", "--yes"])).code).toBe(0);
+    for (const folder of [elsewhere, join(at.folder, ".bulkgen", "service")]) {
+      expect(statSync(folder).mode & 0o777).toBe(0o700);
+      expect(statSync(join(folder, "state.db")).mode & 0o777).toBe(0o600);
+    }
   });
 
   test.each([

@@ -8,6 +8,7 @@ import { ServedKeys } from "../../serve/keys.js";
 import { Journal } from "../../serve/works/journal.js";
 import { signingSecret } from "../../service/state/default-account.js";
 import { SqliteState } from "../../service/state/sqlite-state.js";
+import { makeOwnFile } from "../../store/open.js";
 import { count } from "../../text/amounts.js";
 import { leavesReally } from "../../text/inside.js";
 import { terminalText } from "../../text/terminal.js";
@@ -69,6 +70,7 @@ export function stateFile(folder: string): string {
 /** Throws EarlyExit for a file that is damaged, or that this program never made. */
 export function openState(folder: string): SqliteState {
   try {
+    makeOwnFile(stateFile(folder));
     return new SqliteState(stateFile(folder), { durable: true });
   } catch (error) {
     throw refusalOf(folder, error);
