@@ -1,10 +1,7 @@
 import type { Wait } from "../../client/service-clock.js";
-import { backoffMs, triesMax } from "../../core/again.js";
-import type { ChargeEvidence, Verdict } from "../../core/charges/readings.js";
-import { isNews, type Judgement, reconcile, unreadBefore } from "../../core/charges/verdict.js";
-import { asBalance, inCredits, plus } from "../../core/money.js";
-import type { Attempt } from "../../core/ports/attempt.js";
-import type { Item } from "../../core/ports/store.js";
+import type { ChargeEvidence } from "../../core/charges/readings.js";
+import { isNews, type Judgement, reconcile } from "../../core/charges/verdict.js";
+import { asBalance } from "../../core/money.js";
 import { isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
 import type { Reason } from "../../core/reason.js";
 import { count } from "../../text/amounts.js";
@@ -12,6 +9,7 @@ import { readCounters } from "./balance.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts, SettlingSettings } from "./ports.js";
 import { ReadingSchedule } from "./reading-schedule.js";
+import type { Verdicts } from "./verdicts.js";
 
 /**
  * Milliseconds after which the spend log is judged again even if nothing happened here: other workspaces write to it
@@ -35,18 +33,14 @@ interface Judged {
 }
 
 /**
- * Settles unknown outcomes: reads the key's counters when that can prove something, judges the spend log, and gives the
- * verdicts to the items. All evidence is in the spend log, so a new process continues where this one ended.
+ * Settles unknown outcomes: reads the key's counters when that can prove something, judges the spend log, and has the
+ * verdicts given to the items. All evidence is in the spend log, so a new process continues where this one ended.
  */
 export class Settling {
   /** Unknown outcomes of the key that have no verdict, from all workspaces. */
   unsettled = 0;
   /** Those of them that this execution lost itself, by their entry in the spend log: only they make submitting wait. */
   private lostHere = new Set<number>();
-  /** Whether an item's request may be repeated, at a service that then gives it the same task. */
-  mayRepeat: (item: Item, attempt: Attempt) => Promise<boolean> = async () => false;
-  /** Whether there were such items when verdicts were given last. */
-  awaitsRepeats = false;
   private readonly readings: ReadingSchedule;
   /** Until the spend log is judged again even if nothing has happened here. */
   private nextJudgement: Wait | null = null;
@@ -67,10 +61,8 @@ export class Settling {
   constructor(
     private readonly ports: GatePorts,
     private readonly settings: SettlingSettings,
-    private readonly runId: number,
     private readonly caps: Pick<Caps, "takeReading">,
-    /** Told of an item that has failed, because all its requests were lost. */
-    private readonly onGivenUp: (item: Item, note: string) => void,
+    private readonly verdicts: Pick<Verdicts, "deliver">,
   ) {
     this.readings = new ReadingSchedule(ports, settings.settleMs);
   }
@@ -199,7 +191,7 @@ export class Settling {
     }
     this.restAfterJudging = this.time.wait(restTimes * (clock.monotonic() - began));
     this.planJudgement();
-    await this.deliver(judged !== null);
+    await this.verdicts.deliver(judged !== null);
   }
 
   /** Judges while others write to the spend log, which makes the judgement invalid. */
@@ -258,81 +250,7 @@ export class Settling {
     if (this.owesPolls && this.restAfterJudging?.isOver !== false) await this.judge();
   }
 
-  /** Gives this workspace's items the verdicts that are in the spend log. */
-  private async deliver(isRead: boolean): Promise<void> {
-    const { store } = this.ports;
-    const unknown = (await store.interrupted()).filter((item) => item.state === "unknown");
-    this.awaitsRepeats = false;
-    for (const item of unknown) {
-      const attempt = await store.attempt(item.id);
-      if (!attempt) throw new Error(`item ${item.id} is unknown without an attempt`);
-      const found = await this.verdictOn(attempt);
-      // A repeated request brings the task; any other verdict would hold the item without it.
-      if (found?.verdict !== "not_charged" && (await this.mayRepeat(item, attempt)))
-        this.awaitsRepeats = true;
-      else if (found) await this.give(item, found.verdict, found.evidence);
-      // The first reading would only be the baseline, and a service may never allow one.
-      else if (!isRead) await this.give(item, "undecided", unreadBefore);
-    }
-  }
-
-  private async verdictOn({ spendLogId }: Attempt): Promise<{ verdict: Verdict; evidence: string } | null> {
-    const entry = spendLogId === null ? null : await this.ports.spendLog.entry(spendLogId);
-    if (!entry) return { verdict: "undecided", evidence: "it is not in the account's spend log" };
-    if (entry.verdict !== null) return { verdict: entry.verdict, evidence: entry.evidence ?? "" };
-    return entry.ownKey ? null : { verdict: "undecided", evidence: "it was sent with another key" };
-  }
-
-  private async give(item: Item, verdict: Verdict, evidence: string): Promise<void> {
-    const { store, clock } = this.ports;
-    const note = noteOn(item, verdict, evidence);
-    if (verdict !== "not_charged") {
-      await store.giveVerdict(item.id, verdict, note);
-      if (item.runId === this.runId) await this.resubmit(item);
-      return;
-    }
-    const lost = await store.lostInARow(item.id);
-    if (lost < triesMax) {
-      await store.giveVerdict(item.id, verdict, note, { nextAt: clock.now() + backoffMs(lost) });
-      return;
-    }
-    const last = `${lost} requests in a row were lost and none was charged; the last: ${item.note ?? "no answer"}`;
-    await store.giveVerdict(item.id, verdict, last, { isGivenUp: true });
-    this.onGivenUp(item, item.note ?? "no answer");
-  }
-
-  /** Submits again what an earlier execution left held for a lost answer, as far as --orphan-credits reaches. */
-  async resubmitHeld(): Promise<void> {
-    const { store } = this.ports;
-    if (this.settings.orphanCredits === 0) return;
-    for (const item of await store.items(this.runId, ["held"])) {
-      const attempt = await store.attempt(item.id);
-      // If a person has found the task in the meantime, the request has an answer, whatever its verdict was.
-      const isLost = attempt?.outcome === "unanswered" && attempt.verdict !== null;
-      if (isLost && attempt.verdict !== "not_charged") await this.resubmit(item);
-    }
-  }
-
-  /** A free item would always be within the credits, so it is submitted again only if some are allowed, and so often. */
-  private async resubmit(item: Item): Promise<void> {
-    const { store, clock } = this.ports;
-    const { orphanCredits } = this.settings;
-    if (item.vanished || orphanCredits === 0) return;
-    const lost = await store.lostInARow(item.id);
-    const spent = await store.resubmitted(this.runId);
-    if (lost >= triesMax || plus(spent, item.price) > orphanCredits) return;
-    await store.apply(item.id, "resubmit", { nextAt: clock.now() + backoffMs(lost) });
-  }
-
   private get time() {
     return this.ports.service.time;
   }
-}
-
-function noteOn(item: Item, verdict: Verdict, evidence: string): string {
-  const lost = item.note ?? "no answer";
-  if (verdict === "charged") return `charged, but its task id was lost (${lost}); ${evidence}`;
-  return verdict === "undecided"
-    ? `${inCredits(item.price)} may have been charged (${lost}); ${evidence}`
-    : `not charged (${lost}); ${evidence}`;
 }
