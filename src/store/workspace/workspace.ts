@@ -7,7 +7,9 @@ import type { Script } from "../script.js";
 import { approvalChanges, approvalMethods } from "./approvals.js";
 import { attemptChanges, attemptMethods } from "./attempts.js";
 import { chainMethods } from "./chains.js";
+import { chargeMethods } from "./charges.js";
 import { itemChanges, itemMethods } from "./items.js";
+import { lostRequestMethods } from "./lost-requests.js";
 import { orderChanges, orderMethods } from "./orders.js";
 import { archivedMethods } from "./outputs.js";
 import { type RestoredItem, restoreItem } from "./restore.js";
@@ -119,6 +121,8 @@ export function workspaceMethods(connection: RootedDatabase) {
     ...approvalMethods(connection),
     ...itemMethods(connection),
     ...attemptMethods(connection),
+    ...lostRequestMethods(connection),
+    ...chargeMethods(connection),
     ...taskOutputMethods(connection),
     ...archivedMethods(connection),
     ...orderMethods(connection),
