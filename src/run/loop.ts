@@ -84,10 +84,10 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   const turns = new Turns(clock, () => service.announced().providers);
   const { id, options } = session.settings.run;
   await recover(session.ports, id);
-  // It says which requests may be repeated, and get no verdict.
+  // The loop exists before the first judgement, so that requests it may repeat get no verdict.
   const loop = new Loop(session, control, { paces, turns });
   await session.gate.settling.judge();
-  await session.gate.settling.resubmitHeld();
+  await session.gate.verdicts.resubmitHeld();
   await session.ports.store.publishAgain(id);
   await session.ports.store.canaries(id, options.canary === true);
   await recall(session, paces, turns);
@@ -140,6 +140,7 @@ class Loop {
       () => this.debt,
       (answer) => this.lanesInUse.answered(answer),
     );
+    gate.verdicts.withholdWhile((item, attempt) => this.repeats.mayRepeatLater(item, attempt));
     this.polling = new Polling(session, paces, turns);
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));
@@ -157,7 +158,7 @@ class Loop {
     const { gate, bell } = this;
     const onInterrupt = () => bell.ring();
     this.control.interrupt.addEventListener("abort", onInterrupt);
-    this.awaitsRepeats = gate.settling.awaitsRepeats;
+    this.awaitsRepeats = gate.verdicts.awaitsRepeats;
     try {
       while (this.crash === undefined) {
         const turnAt = await this.beginTurn();
@@ -205,12 +206,12 @@ class Loop {
   /** Sends unanswered requests again, if the service gives them the same task. Returns whether an answer may still come so. */
   private async repeatUnknowns(): Promise<boolean> {
     const { gate, repeats } = this;
-    if (gate.settling.unsettled === 0 && !gate.settling.awaitsRepeats) return false;
+    if (gate.settling.unsettled === 0 && !gate.verdicts.awaitsRepeats) return false;
     const isSilent = gate.reach.silentUntil > this.session.ports.clock.now();
     if (isSilent || !isOpen("poll", gate.stops)) return false;
     const { isWaiting, isNews } = await repeats.step();
     // Settling has waited for requests that may not be repeated after all, such as when their price is known to have risen.
-    if ((isNews || gate.settling.awaitsRepeats) && !isWaiting) await gate.settling.judge();
+    if ((isNews || gate.verdicts.awaitsRepeats) && !isWaiting) await gate.settling.judge();
     return isWaiting;
   }
 

@@ -28,10 +28,7 @@ export class Repeats {
     private readonly debt: () => Debt,
     /** Told how the service does. */
     private readonly answered: (answer: LaneAnswer) => void,
-  ) {
-    session.gate.settling.mayRepeat = async (item, attempt) =>
-      this.mayBuyLater && (await this.mayRepeat(item, attempt)) === "yes";
-  }
+  ) {}
 
   /**
    * Repeats what is due. `isWaiting`: more answers may come this way, so that the counters can wait. `isNews`: the spend log is to
@@ -53,6 +50,11 @@ export class Repeats {
       isWaiting ||= done === "waits";
     }
     return { isWaiting, isNews };
+  }
+
+  /** Whether an item's request may be repeated, now or later in this execution. */
+  async mayRepeatLater(item: Item, attempt: Attempt): Promise<boolean> {
+    return this.mayBuyLater && (await this.mayRepeat(item, attempt)) === "yes";
   }
 
   private get mayBuy(): boolean {

@@ -16,6 +16,7 @@ import { DiskTrouble, ReceiptsTrouble } from "./disk-trouble.js";
 import type { GatePorts, GateSettings } from "./ports.js";
 import { Prices } from "./prices.js";
 import { Settling } from "./settling.js";
+import { Verdicts } from "./verdicts.js";
 
 /** Whether anything may be bought now, or the one reason why not. */
 export type Answer = { yes: true } | { yes: false; reason: Reason };
@@ -48,6 +49,7 @@ export class Gate {
   private readonly resting = new Map<string, Wait>();
   readonly caps: Caps;
   readonly settling: Settling;
+  readonly verdicts: Verdicts;
   /** Items whose request was refused for lack of credits, though the balance covered it right after. */
   readonly doubted = new Set<number>();
   readonly disk: DiskTrouble;
@@ -66,9 +68,10 @@ export class Gate {
     const { time } = ports.service;
     this.reach = new Reachability(ports, time, settings.unreachableMs);
     this.caps = new Caps(settings);
-    this.settling = new Settling(ports, settings.settling, run.id, this.caps, ({ model }, note) =>
+    this.verdicts = new Verdicts(ports, run.id, settings.settling.orphanCredits, ({ model }, note) =>
       this.breaker.failed(model, "provider", note),
     );
+    this.settling = new Settling(ports, settings.settling, this.caps, this.verdicts);
     this.disk = new DiskTrouble(ports, time, jobFolder(run));
     this.receipts = new ReceiptsTrouble(ports.log, time);
     this.balance = new Balance(ports, run.id, this.caps, () => this.reached());

@@ -1,23 +1,16 @@
-import { isPause, ServiceError } from "../../client/service.js";
 import type { Wait } from "../../client/service-clock.js";
-import { backoffMs, triesMax } from "../../core/again.js";
-import type { ChargeEvidence, Verdict } from "../../core/charges/readings.js";
-import { isNews, type Judgement, reconcile, unreadBefore } from "../../core/charges/verdict.js";
-import { asBalance, inCredits, plus } from "../../core/money.js";
-import type { Attempt } from "../../core/ports/attempt.js";
-import type { Item } from "../../core/ports/store.js";
-import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
+import type { ChargeEvidence } from "../../core/charges/readings.js";
+import { isNews, type Judgement, reconcile } from "../../core/charges/verdict.js";
+import { asBalance } from "../../core/money.js";
+import { isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
 import type { Reason } from "../../core/reason.js";
 import { count } from "../../text/amounts.js";
 import { readCounters } from "./balance.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts, SettlingSettings } from "./ports.js";
+import { ReadingSchedule } from "./reading-schedule.js";
+import type { Verdicts } from "./verdicts.js";
 
-/** Milliseconds until the next check whether a reading can be taken: the last POST of another process, or a pause, has ended. */
-const gateMs = 1_000;
-/** Milliseconds until counters that could not be read are tried again: doubling, because each try costs requests. */
-const retryMs = 30_000;
-const retryMsMax = 60 * 60_000;
 /**
  * Milliseconds after which the spend log is judged again even if nothing happened here: other workspaces write to it
  * too, and a request that cannot be settled within a day is held.
@@ -33,41 +26,22 @@ const restTimes = 20;
  * fifty times a second, and a judgement of twenty thousand paid requests takes a third of one.
  */
 const overtakenMax = 3;
-/** A reading that is due this much later (ms) than any reading can be was set before the clock was set back. */
-const skewMs = 60_000;
 
 interface Judged {
   evidence: ChargeEvidence;
   judgement: Judgement;
 }
 
-/** Readings in a row that failed: for how long (ms), how many, and why the last one failed. */
-interface Unread {
-  lasts: () => number;
-  failures: number;
-  error: unknown;
-}
-
 /**
- * Settles unknown outcomes: reads the key's counters when that can prove something, has them judged, and gives the
- * verdicts to the items. All evidence is in the spend log, so a new process continues where this one ended.
+ * Settles unknown outcomes: reads the key's counters when that can prove something, judges the spend log, and has the
+ * verdicts given to the items. All evidence is in the spend log, so a new process continues where this one ended.
  */
 export class Settling {
   /** Unknown outcomes of the key that have no verdict, from all workspaces. */
   unsettled = 0;
   /** Those of them that this execution lost itself, by their entry in the spend log: only they make submitting wait. */
   private lostHere = new Set<number>();
-  /** Whether an item's request may be repeated, at a service that then gives it the same task. */
-  mayRepeat: (item: Item, attempt: Attempt) => Promise<boolean> = async () => false;
-  /** Whether there were such items when verdicts were given last. */
-  awaitsRepeats = false;
-  /** Until the counters are to be read next; null when no reading could prove anything. */
-  private nextReading: Wait | null = null;
-  /** Until a reading that is due and could not be taken is tried again. */
-  private readingRetry: Wait | null = null;
-  /** Until the quota has a slot for a reading that is due. */
-  private readingSlot: Wait | null = null;
-  private unread: Unread | null = null;
+  private readonly readings: ReadingSchedule;
   /** Until the spend log is judged again even if nothing has happened here. */
   private nextJudgement: Wait | null = null;
   /** Until polls may have the spend log judged again. */
@@ -87,17 +61,17 @@ export class Settling {
   constructor(
     private readonly ports: GatePorts,
     private readonly settings: SettlingSettings,
-    private readonly runId: number,
     private readonly caps: Pick<Caps, "takeReading">,
-    /** Told of an item that has failed, because all its requests were lost. */
-    private readonly onGivenUp: (item: Item, note: string) => void,
-  ) {}
+    private readonly verdicts: Pick<Verdicts, "deliver">,
+  ) {
+    this.readings = new ReadingSchedule(ports, settings.settleMs);
+  }
 
   /** Why nothing may be submitted: a reading comes first, even if it cannot be taken now, or too many requests were lost. */
   get against(): Reason | null {
     const until = this.wakeAt;
     const lost = this.lostHere.size;
-    if (this.nextReading?.isOver) {
+    if (this.readings.isNeeded) {
       const text = `submitting is paused until ${count(this.unsettled, "lost answer is", "lost answers are")} settled`;
       return { kind: "counters", text, until };
     }
@@ -112,62 +86,52 @@ export class Settling {
    */
   keepsOpen(quota: Quota, now: number): boolean {
     const isSoon = !isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now);
-    return this.unsettled > 0 && (this.settings.wait || this.owesPolls || (this.isDue && isSoon));
+    return this.unsettled > 0 && (this.settings.wait || this.owesPolls || (this.readings.isDue && isSoon));
   }
 
   /** When the counters are to be read next (UTC ms); null when no reading could prove anything. */
   get nextReadingAt(): number | null {
-    return this.nextReading === null ? null : Math.max(this.nextReading.until, this.readingRetry?.until ?? 0);
+    return this.readings.nextAt;
   }
 
   /** When the next step is due (UTC ms); null if none is. */
   get wakeAt(): number | null {
-    const { nextReadingAt, readingSlot, nextJudgement, restAfterJudging } = this;
+    const { nextJudgement, restAfterJudging } = this;
+    const readingAt = this.readings.wakeAt;
     const times = [
       ...(this.owesPolls && restAfterJudging !== null ? [restAfterJudging.until] : []),
-      ...(nextReadingAt === null ? [] : [Math.max(nextReadingAt, readingSlot?.until ?? 0)]),
+      ...(readingAt === null ? [] : [readingAt]),
       ...(nextJudgement === null ? [] : [nextJudgement.until]),
     ];
     return times.length === 0 ? null : Math.min(...times);
   }
 
   /** For how long the counters could not be read (ms), in how many readings, and why; null while they can. */
-  get trouble(): { ms: number; failures: number; error: unknown } | null {
-    if (this.unread === null) return null;
-    const { lasts, failures, error } = this.unread;
-    return { ms: lasts(), failures, error };
+  get trouble(): ReadingSchedule["trouble"] {
+    return this.readings.trouble;
   }
 
   /** Takes the readings that are due, if they need no waiting, and judges them. Returns how many requests were made. */
   async step(): Promise<number> {
-    if (!this.isDue && this.nextJudgement?.isOver) await this.judgeNews();
+    const { readings } = this;
+    if (!readings.isDue && this.nextJudgement?.isOver) await this.judgeNews();
     let made = 0;
     // A request that ended long ago needs two readings, and one may follow the other at once.
-    while (this.isDue && (await this.hasSlot())) made += await this.read();
+    while (readings.isDue && (await readings.hasSlot())) made += await this.read();
     return made;
   }
 
-  private async hasSlot(): Promise<boolean> {
-    const { accounts, accountId, clock } = this.ports;
-    const quota = await accounts.quota(accountId);
-    const now = clock.now();
-    const isFree = freeSlots(quota, now) >= 1;
-    this.readingSlot = isFree ? null : this.time.wait(nextSendAt(quota, now) - now);
-    return isFree;
-  }
-
   private async read(): Promise<number> {
-    const { ports, caps } = this;
+    const { ports, readings, caps } = this;
     const reading = await readCounters(ports).catch((error: unknown) => this.failed(error));
     if (reading) {
-      this.unread = null;
-      this.readingRetry = null;
+      readings.succeeded();
       const balance = asBalance(reading.me.credits.balance);
       if (balance !== null) caps.takeReading(balance, reading.mark);
       await this.judge();
       return 1;
     }
-    if (reading === null) this.readingRetry = this.time.wait(gateMs);
+    if (reading === null) readings.wasBusy();
     // The process that held the lanes may have read the counters as well.
     await this.judgeNews();
     return 0;
@@ -175,11 +139,7 @@ export class Settling {
 
   private failed(error: unknown): undefined {
     this.ports.log.warn({ error: String(error) }, "the key's counters could not be read");
-    const { lasts, failures } = this.unread ?? { lasts: this.time.stopwatch(), failures: 0 };
-    this.unread = { lasts, failures: failures + 1, error };
-    // A pause that the service asks for is over when there is a slot again.
-    const isPaused = error instanceof ServiceError && isPause(error);
-    this.readingRetry = this.time.wait(isPaused ? gateMs : Math.min(retryMsMax, retryMs * 2 ** failures));
+    this.readings.failed(error);
   }
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */
@@ -187,7 +147,7 @@ export class Settling {
     this.losses++;
     this.unsettled++;
     if (entry !== null) this.lostHere.add(entry);
-    this.nextReading = this.time.wait(0);
+    this.readings.planNow();
   }
 
   /** One of them was sent again, in vain: what was read before proves nothing about it. */
@@ -226,12 +186,12 @@ export class Settling {
       if (losses !== this.losses) return this.judgeNow(overtaken);
       this.unsettled = judgement.unsettled;
       this.keepUnsettled(evidence, judgement);
-      this.readAt(judgement.nextReadingAt);
+      this.readings.plan(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
     }
     this.restAfterJudging = this.time.wait(restTimes * (clock.monotonic() - began));
-    this.planNext();
-    await this.deliver(judged !== null);
+    this.planJudgement();
+    await this.verdicts.deliver(judged !== null);
   }
 
   /** Judges while others write to the spend log, which makes the judgement invalid. */
@@ -265,21 +225,11 @@ export class Settling {
 
   /** Judges if the spend log has new entries; without new entries there is nothing to find. */
   private async judgeNews(): Promise<void> {
-    if ((await this.ports.spendLog.seq()) === this.judgedSeq) this.planNext();
+    if ((await this.ports.spendLog.seq()) === this.judgedSeq) this.planJudgement();
     else await this.judge();
   }
 
-  /** Plans a reading (UTC ms; null for none). */
-  private readAt(at: number | null): void {
-    const { clock } = this.ports;
-    const ms = (at ?? 0) - clock.now();
-    // No reading is planned further ahead, so this time was computed before the clock was set back.
-    const msMax = Math.max(dayMs, ...this.settings.settleMs) + skewMs;
-    this.nextReading = at === null ? null : this.time.wait(ms > msMax ? againMs : ms);
-    if (this.nextReading?.isOver !== true) this.unread = null;
-  }
-
-  private planNext(): void {
+  private planJudgement(): void {
     this.nextJudgement = this.unsettled > 0 ? this.time.wait(againMs) : null;
   }
 
@@ -300,86 +250,7 @@ export class Settling {
     if (this.owesPolls && this.restAfterJudging?.isOver !== false) await this.judge();
   }
 
-  /** Gives this workspace's items the verdicts that are in the spend log. */
-  private async deliver(isRead: boolean): Promise<void> {
-    const { store } = this.ports;
-    const unknown = (await store.interrupted()).filter((item) => item.state === "unknown");
-    this.awaitsRepeats = false;
-    for (const item of unknown) {
-      const attempt = await store.attempt(item.id);
-      if (!attempt) throw new Error(`item ${item.id} is unknown without an attempt`);
-      const found = await this.verdictOn(attempt);
-      // A repeated request brings the task; any other verdict would hold the item without it.
-      if (found?.verdict !== "not_charged" && (await this.mayRepeat(item, attempt)))
-        this.awaitsRepeats = true;
-      else if (found) await this.give(item, found.verdict, found.evidence);
-      // The first reading would only be the baseline, and a service may never allow one.
-      else if (!isRead) await this.give(item, "undecided", unreadBefore);
-    }
-  }
-
-  private async verdictOn({ spendLogId }: Attempt): Promise<{ verdict: Verdict; evidence: string } | null> {
-    const entry = spendLogId === null ? null : await this.ports.spendLog.entry(spendLogId);
-    if (!entry) return { verdict: "undecided", evidence: "it is not in the account's spend log" };
-    if (entry.verdict !== null) return { verdict: entry.verdict, evidence: entry.evidence ?? "" };
-    return entry.ownKey ? null : { verdict: "undecided", evidence: "it was sent with another key" };
-  }
-
-  private async give(item: Item, verdict: Verdict, evidence: string): Promise<void> {
-    const { store, clock } = this.ports;
-    const note = noteOn(item, verdict, evidence);
-    if (verdict !== "not_charged") {
-      await store.giveVerdict(item.id, verdict, note);
-      if (item.runId === this.runId) await this.resubmit(item);
-      return;
-    }
-    const lost = await store.lostInARow(item.id);
-    if (lost < triesMax) {
-      await store.giveVerdict(item.id, verdict, note, { nextAt: clock.now() + backoffMs(lost) });
-      return;
-    }
-    const last = `${lost} requests in a row were lost and none was charged; the last: ${item.note ?? "no answer"}`;
-    await store.giveVerdict(item.id, verdict, last, { isGivenUp: true });
-    this.onGivenUp(item, item.note ?? "no answer");
-  }
-
-  /** Submits again what an earlier execution left held for a lost answer, as far as --orphan-credits reaches. */
-  async resubmitHeld(): Promise<void> {
-    const { store } = this.ports;
-    if (this.settings.orphanCredits === 0) return;
-    for (const item of await store.items(this.runId, ["held"])) {
-      const attempt = await store.attempt(item.id);
-      // If a person has found the task in the meantime, the request has an answer, whatever its verdict was.
-      const isLost = attempt?.outcome === "unanswered" && attempt.verdict !== null;
-      if (isLost && attempt.verdict !== "not_charged") await this.resubmit(item);
-    }
-  }
-
-  /** A free item would always be within the credits, so it is submitted again only if some are allowed, and so often. */
-  private async resubmit(item: Item): Promise<void> {
-    const { store, clock } = this.ports;
-    const { orphanCredits } = this.settings;
-    if (item.vanished || orphanCredits === 0) return;
-    const lost = await store.lostInARow(item.id);
-    const spent = await store.resubmitted(this.runId);
-    if (lost >= triesMax || plus(spent, item.price) > orphanCredits) return;
-    await store.apply(item.id, "resubmit", { nextAt: clock.now() + backoffMs(lost) });
-  }
-
   private get time() {
     return this.ports.service.time;
   }
-
-  /** Whether a reading is to be tried now. */
-  private get isDue(): boolean {
-    return this.nextReading?.isOver === true && this.readingRetry?.isOver !== false;
-  }
-}
-
-function noteOn(item: Item, verdict: Verdict, evidence: string): string {
-  const lost = item.note ?? "no answer";
-  if (verdict === "charged") return `charged, but its task id was lost (${lost}); ${evidence}`;
-  return verdict === "undecided"
-    ? `${inCredits(item.price)} may have been charged (${lost}); ${evidence}`
-    : `not charged (${lost}); ${evidence}`;
 }

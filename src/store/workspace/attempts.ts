@@ -1,4 +1,3 @@
-import type { Verdict } from "../../core/charges/readings.js";
 import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import {
@@ -8,10 +7,8 @@ import {
   type LoggedAttempt,
   TaskTaken,
 } from "../../core/ports/attempt.js";
-import type { AfterVerdict, NewItem } from "../../core/ports/store.js";
-import type { InTransaction, Script } from "../script.js";
-import { isLost, isUndecided, newestNumber } from "./lost-requests.js";
-import { applyTransition, type Before, beforeColumns, type RootedDatabase, transit } from "./transition.js";
+import type { Database, InTransaction, Script } from "../script.js";
+import { applyTransition, type Before, beforeColumns, transit } from "./transition.js";
 
 export function attemptChanges(connection: InTransaction) {
   const { sql } = connection;
@@ -40,8 +37,8 @@ export function attemptChanges(connection: InTransaction) {
   };
 }
 
-/** Attempts, and the tasks that they led to. */
-export function attemptMethods(connection: RootedDatabase) {
+/** Paid requests, from the intent to the answer, and the tasks that they led to. */
+export function attemptMethods(connection: Database) {
   const { atomic, read, ask, sql, clock } = connection;
   const changes = attemptChanges(connection);
   const newest = (itemId: number) => newestOf(connection, itemId);
@@ -75,54 +72,6 @@ export function attemptMethods(connection: RootedDatabase) {
      */
     conclude: async (attemptId: number, event: ItemEvent, outcome: AttemptOutcome): Promise<void> =>
       atomic(() => conclude(connection, attemptId, event, outcome), { part: `attempt ${attemptId}` }),
-
-    /** Records the verdict on an unanswered paid request: its item continues, or is held. */
-    giveVerdict: async (
-      itemId: number,
-      verdict: Verdict,
-      note: string,
-      { nextAt = 0, isGivenUp = false }: AfterVerdict = {},
-    ): Promise<void> =>
-      atomic(function* () {
-        if (isGivenUp)
-          yield* applyTransition(connection, itemId, "given_up", { note, failure_kind: "provider" });
-        else yield* applyTransition(connection, itemId, verdict, { next_at: nextAt, note });
-        yield* sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, (yield* newest(itemId))?.id);
-        if (verdict === "not_charged") yield* leaveIfVanished(connection, itemId);
-      }),
-
-    /**
-     * How many of an item's paid requests in a row ended without an answer, the newest included. A task or a rejection ends
-     * such a row.
-     */
-    lostInARow: (itemId: number): Promise<number> =>
-      read(function* () {
-        return (yield* sql(
-          `SELECT count(*) FROM attempts WHERE item_id = @itemId AND outcome = 'unanswered' AND number > coalesce(
-             (SELECT max(number) FROM attempts WHERE item_id = @itemId AND outcome IN ('accepted', 'rejected')), 0)`,
-        ).value({ itemId })) as number;
-      }),
-
-    /** The cost of lost attempts whose items were submitted again. */
-    resubmitted: (runId: number): Promise<Credits> =>
-      read(function* () {
-        const { sum } = (yield* sql(
-          `SELECT coalesce(sum(a.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
-         WHERE ? IN (a.run_id, i.run_id) AND ${isLost("a")}
-           AND (i.state NOT IN ('held', 'dropped') OR a.number < ${newestNumber("i")})`,
-        ).get(runId)) as { sum: number };
-        return sum as Credits;
-      }),
-
-    /** The newest accepted request to a service: its spend-log entry, and when it was sent (UTC ms); null if there is none. */
-    newestPaid: (origin: string): Promise<{ entry: number; sentAt: number } | null> =>
-      read(function* () {
-        const newest = yield* sql(
-          `SELECT a.spend_log_id AS entry, a.sent_at AS "sentAt" FROM attempts a JOIN runs r ON r.id = a.run_id
-         WHERE a.outcome = 'accepted' AND a.spend_log_id IS NOT NULL AND r.origin = ? ORDER BY a.id DESC LIMIT 1`,
-        ).get(origin);
-        return (newest as { entry: number; sentAt: number } | undefined) ?? null;
-      }),
 
     /** The attempt with this spend log entry; null if it never became an attempt. */
     attemptOfEntry: (spendLogId: number): Promise<LoggedAttempt | null> =>
@@ -161,55 +110,11 @@ export function attemptMethods(connection: RootedDatabase) {
       ask(function* () {
         return (yield* newest(itemId)) ?? null;
       }),
-
-    /** The balance in the newest answer to a paid request of the run since this time (UTC ms); null if there was none. */
-    lastBalance: (runId: number, since: number): Promise<Credits | null> =>
-      read(function* () {
-        const row = (yield* sql(newestBalance).get(runId, since)) as { remaining: Credits } | undefined;
-        return row?.remaining ?? null;
-      }),
-
-    /** What the tasks of a run have cost, each with its item's cells and model, page by page. */
-    async *charges(runId: number): AsyncIterable<readonly ChargedItem[]> {
-      for (let after = 0; ; ) {
-        const values = { runId, after };
-        const page = await read(function* () {
-          return (yield* sql(chargesOfRun).all(values)) as (Omit<ChargedItem, "cells"> & {
-            id: number;
-            cells: string;
-          })[];
-        });
-        if (page.length === 0) return;
-        yield page.map(({ id: _, cells, ...rest }) => ({ ...rest, cells: JSON.parse(cells) }));
-        after = page.at(-1)?.id ?? after;
-      }
-    },
-
-    /**
-     * Attempts that were or may have been charged, and whose task is unknown. For a run: those whose items continued, and
-     * that the run sent, or that an earlier run sent and this run pays again.
-     */
-    orphans: (of: { item: number } | { run: number }): Promise<Attempt[]> =>
-      read(function* () {
-        const rows = "item" in of ? yield* sql(orphansOfItem).all(of.item) : yield* sql(orphansOfRun).all(of);
-        return rows as Attempt[];
-      }),
   };
 }
 
-/** A task that is paid for, and what it was of. */
-export interface ChargedItem {
-  model: string;
-  cells: NewItem["cells"];
-  charged: Credits;
-}
-
-const chargesOfRun = `
-  SELECT attempts.id, items.model, items.cells, attempts.charged FROM attempts JOIN items ON items.id = attempts.item_id
-  WHERE attempts.run_id = @runId AND attempts.closed = 1 AND attempts.charged > 0 AND attempts.id > @after
-  ORDER BY attempts.id LIMIT 1000`;
-
-function* newestOf({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<Attempt | undefined> {
+/** The item's attempt with the highest number. */
+export function* newestOf({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<Attempt | undefined> {
   const row = yield* sql(`${selectAttempts} WHERE item_id = ? ORDER BY number DESC LIMIT 1`).get(itemId);
   return row as Attempt | undefined;
 }
@@ -252,7 +157,7 @@ function* conclude(
 }
 
 /** The run only had to settle what the manifest no longer asks for. Nobody has agreed to buy it. */
-function* leaveIfVanished({ sql }: InTransaction, itemId: number): Script<void> {
+export function* leaveIfVanished({ sql }: InTransaction, itemId: number): Script<void> {
   yield* sql("UPDATE items SET run_id = NULL WHERE id = ? AND vanished = 1").run(itemId);
 }
 
@@ -264,10 +169,6 @@ function* changePlaces({ sql }: InTransaction, newest: Attempt, earlier: number)
   yield* renumber.run(number, newest.id);
   yield* renumber.run(newest.number, earlier);
 }
-
-const newestBalance = `
-  SELECT remaining FROM attempts WHERE run_id = ? AND answered_at >= ? AND remaining IS NOT NULL
-  ORDER BY answered_at DESC, id DESC LIMIT 1`;
 
 const itemAnswered = `
   SELECT ${beforeColumns}, (SELECT owner.row_id FROM attempts AS taken JOIN items AS owner ON owner.id = taken.item_id
@@ -281,15 +182,3 @@ const attemptColumns = `
   attempts.task_id AS taskId, attempts.external_task_id AS externalTaskId, attempts.charged,
   attempts.created_at AS createdAt, attempts.completed_at AS completedAt`;
 export const selectAttempts = `SELECT ${attemptColumns} FROM attempts`;
-
-const isOrphan = isLost("attempts");
-const orphansOfItem = `${selectAttempts} WHERE attempts.item_id = ? AND ${isOrphan} ORDER BY attempts.number`;
-// The lost requests that the run sent, and those whose items the run has paid for again or is about to.
-const orphansOfRun = `
-  ${selectAttempts} JOIN items i ON i.id = attempts.item_id
-  WHERE ${isOrphan}
-    AND (attempts.run_id = @run OR (i.run_id = @run AND i.state = 'planned') OR EXISTS (
-      SELECT 1 FROM attempts again WHERE again.item_id = attempts.item_id AND again.number > attempts.number AND again.run_id = @run))
-    AND NOT ${isUndecided("attempts", "i")}
-  -- The sign keeps SQLite from reading all attempts in their order.
-  ORDER BY +attempts.id`;

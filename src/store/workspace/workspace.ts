@@ -7,8 +7,10 @@ import type { Script } from "../script.js";
 import { approvalChanges, approvalMethods } from "./approvals.js";
 import { attemptChanges, attemptMethods } from "./attempts.js";
 import { chainMethods } from "./chains.js";
+import { chargeMethods } from "./charges.js";
 import { dueMethods } from "./due.js";
 import { itemChanges, itemMethods } from "./items.js";
+import { lostRequestMethods } from "./lost-requests.js";
 import { orderChanges, orderMethods } from "./orders.js";
 import { archivedMethods } from "./outputs.js";
 import { type RestoredItem, restoreItem } from "./restore.js";
@@ -121,6 +123,8 @@ export function workspaceMethods(connection: RootedDatabase) {
     ...itemMethods(connection),
     ...dueMethods(connection),
     ...attemptMethods(connection),
+    ...lostRequestMethods(connection),
+    ...chargeMethods(connection),
     ...taskOutputMethods(connection),
     ...archivedMethods(connection),
     ...orderMethods(connection),
