@@ -1,7 +1,6 @@
 import type { Accounts } from "../../core/ports/accounts.js";
 import { accountMethods } from "../accounts/accounts.js";
-import { browserOn } from "../browse/browser.js";
-import type { Browser } from "../browse/pages.js";
+import { type Browser, browserOn } from "../browse/browser.js";
 import type { Store } from "../workspace/workspace.js";
 import { workspaceMethods } from "../workspace/workspace.js";
 import {
