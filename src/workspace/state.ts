@@ -1,8 +1,9 @@
 import { dirname } from "node:path";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
-import type { Accounts, LoggedWorkspace } from "../core/ports/accounts.js";
+import type { LoggedWorkspace } from "../core/ports/accounts.js";
 import type { Run } from "../core/ports/store.js";
+import type { Accounts } from "../store/accounts/accounts.js";
 import { openAccounts } from "../store/accounts/accounts.js";
 import { type QuotaReader, quotaOn } from "../store/accounts/quota-reader.js";
 import { type Browser, openBrowser } from "../store/browse/browser.js";

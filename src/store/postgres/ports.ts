@@ -1,4 +1,4 @@
-import type { Accounts } from "../../core/ports/accounts.js";
+import type { Accounts } from "../../store/accounts/accounts.js";
 import { accountMethods } from "../accounts/accounts.js";
 import { type Browser, browserOn } from "../browse/browser.js";
 import type { Store } from "../workspace/workspace.js";
