@@ -7,7 +7,7 @@ import type { Category, Me, ModelList, Task } from "../api/records.js";
 import { parseJson } from "../api/values.js";
 import type { Clock } from "../clock.js";
 import { askedPauseMs, backoffMs, readTriesMax } from "../core/again.js";
-import type { Accounts, Past } from "../core/ports/accounts.js";
+import type { Past, QuotaLedger } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { timeoutMs } from "../core/quota/quota.js";
 import type { Proxies } from "../proxy/variables.js";
@@ -100,7 +100,7 @@ export interface ModelFilter {
 }
 
 export interface ServiceOptions extends PacingOptions {
-  accounts: PacingOptions["accounts"] & Pick<Accounts, "past">;
+  accounts: QuotaLedger;
   /** The API key, which is removed from every answer. */
   key: string;
   /** Of the service. */

@@ -5,7 +5,7 @@ import { parseJson } from "../api/values.js";
 import type { Clock } from "../clock.js";
 import { retryAfterMs, retryAfterMsMax, statedRetryAfterMs } from "../core/again.js";
 import type { StopOrWait } from "../core/next/options.js";
-import type { Accounts, Caller } from "../core/ports/accounts.js";
+import type { Caller, QuotaLedger } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
 import { plainReason, type Reason } from "../core/reason.js";
@@ -66,7 +66,7 @@ export function logged(send: Send, log: Log, clock: Clock): Send {
 
 /** Which quota the requests use. The account may be merged with another one while requests are in flight. */
 export interface PacingOptions {
-  accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
+  accounts: Omit<QuotaLedger, "past">;
   caller(): Caller;
   clock: Clock;
   log?: Pick<Log, "warn">;

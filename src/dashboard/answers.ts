@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
 import type { Clock } from "../clock.js";
 import { type Credits, toNumber } from "../core/money.js";
+import type { ItemDocument } from "../documents/item.js";
 import type {
   FilePage,
   HeldEvidence,
@@ -13,8 +14,15 @@ import type {
   ShownItem,
   WaitingPage,
 } from "../documents/page.js";
-import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WaitingKind } from "../store/browse/pages.js";
-import { fileDocument, itemDocument, runDocument } from "../workspace/browsed.js";
+import type {
+  BrowsedFile,
+  BrowsedRun,
+  Browser,
+  WaitingKind,
+  WantedFiles,
+  WantedItems,
+} from "../store/browse/browser.js";
+import { fileDocument, runDocument } from "../workspace/browsed.js";
 import type { Evidence } from "../workspace/evidence.js";
 import { isUnfinished } from "../workspace/find-run.js";
 import { openNews } from "../workspace/state.js";
@@ -39,7 +47,7 @@ export async function runPage({ browser, alive }: Reading, before: number | null
   const runs = await browser.runs(before, runsShown);
   return {
     runs: runs.map((run) => runDocument(run, alive)),
-    older: runs.length === runsShown ? (runs.at(-1)?.id ?? null) : null,
+    older: runs.length === runsShown ? (runs.at(-1)?.run ?? null) : null,
   };
 }
 
@@ -72,18 +80,20 @@ function isOpen({ state, counts }: BrowsedRun): boolean {
   return isUnfinished({ state, owes: submitting + processing + ready + overdue + unknown > 0 });
 }
 
-export async function itemPage(
-  reading: Reading,
-  wanted: { runId: number; state: BrowsedItem["state"] | null; text: string; from: number; limit: number },
-): Promise<ItemPage> {
+export async function itemPage(reading: Reading, wanted: WantedItems): Promise<ItemPage> {
   await runOf(reading.browser, wanted.runId);
   const { items, total } = await reading.browser.items(wanted);
   return { items: items.map((item) => itemEntry(reading, item)), total };
 }
 
-function itemEntry({ guard }: Reading, item: BrowsedItem): ShownItem {
+function itemEntry(reading: Reading, item: ItemDocument): ShownItem {
+  return { ...item, ...shownBy(reading, item) };
+}
+
+/** Where the page finds an item's first file. */
+function shownBy({ guard }: Reading, item: ItemDocument): Pick<ShownItem, "src" | "thumbnail"> {
   const src = item.files > 0 ? guard.fileAddress(item.id, 1) : null;
-  return { ...itemDocument(item), src, thumbnail: thumbnailOf(src, item.mime) };
+  return { src, thumbnail: thumbnailOf(src, item.mime) };
 }
 
 function thumbnailOf(src: string | null, mime: string | null): string | null {
@@ -94,34 +104,25 @@ function thumbnailOf(src: string | null, mime: string | null): string | null {
  * The run and the item's short key: row ids may be the same in several runs. An item that is in no run any more is named
  * by its task, because an item of another job may have the same key.
  */
-function nameOf(
-  { runId, key }: Pick<BrowsedItem, "runId" | "key">,
-  taskId: string | null | undefined,
-): string {
+function nameOf({ run, key }: Pick<ItemDocument, "run" | "key">, taskId: string | null | undefined): string {
   const short = key.slice(key.indexOf(":") + 1).slice(0, 10);
-  return runId === null ? (taskId ?? short) : `${runId}:${short}`;
+  return run === null ? (taskId ?? short) : `${run}:${short}`;
 }
 
 export async function itemStory(reading: Reading, id: number): Promise<ItemStory> {
   const story = await reading.browser.story(id);
   if (story === null) throw new Refused("there is no such item in this workspace", "missing");
-  const { item, attempts, files, ...rest } = story;
-  const { edition, variant, polls, nextAt, params, inputs, cells, name } = item;
+  const { item, attempts, files } = story;
   return {
-    ...rest,
-    item: { ...itemEntry(reading, item), edition, variant, polls, nextAt, params, inputs, cells, name },
-    attempts: attempts.map((attempt) => ({
-      ...attempt,
-      price: toNumber(attempt.price),
-      charged: attempt.charged === null ? null : toNumber(attempt.charged),
-    })),
+    ...story,
+    item: { ...item, ...shownBy(reading, item) },
     files: files.map((file) => fileEntry(reading, file)),
     evidence: evidenceOf(item, attempts.at(-1)),
     name: nameOf(item, attempts.findLast((attempt) => attempt.taskId !== null)?.taskId),
   };
 }
 
-function evidenceOf({ state }: BrowsedItem, attempt: Evidence | undefined): HeldEvidence {
+function evidenceOf({ state }: ItemDocument, attempt: Evidence | undefined): HeldEvidence {
   if (state !== "held" || attempt === undefined) return null;
   const { sentAt, status, bodySha256, taskId, externalTaskId } = attempt;
   return { sentAt, status, bodySha256, taskId, externalTaskId };
@@ -130,14 +131,11 @@ function evidenceOf({ state }: BrowsedItem, attempt: Evidence | undefined): Held
 function fileEntry({ guard }: Reading, browsed: BrowsedFile): ShownFile {
   const { key, folder: _, ...file } = fileDocument(browsed);
   const src = guard.fileAddress(file.itemId, file.output);
-  const name = nameOf({ key, runId: browsed.itemRunId }, browsed.taskId);
+  const name = nameOf({ key, run: browsed.itemRunId }, browsed.taskId);
   return { ...file, src, thumbnail: thumbnailOf(src, file.mime), name };
 }
 
-export async function filePage(
-  reading: Reading,
-  wanted: { text: string; before: number | null; run: number | null; limit: number },
-): Promise<FilePage> {
+export async function filePage(reading: Reading, wanted: WantedFiles): Promise<FilePage> {
   const files = await reading.browser.files(wanted);
   // The files of an item are never on two pages, except those of one with more outputs than a page holds.
   const last = files.at(-1)?.itemId;

@@ -3,7 +3,6 @@ import { bodyLimit } from "hono/body-limit";
 import { streamSSE } from "hono/streaming";
 import type { z } from "zod";
 import type { AlarmClock } from "../clock.js";
-import type { RunOptions } from "../core/next/options.js";
 import { dayMs } from "../core/quota/quota.js";
 import type { AccountOverTime, ProgressOverTime, RefusedAnswer, ScheduleEntry } from "../documents/page.js";
 import { requests } from "../documents/page.js";
@@ -164,24 +163,25 @@ async function progressOf(
   now: number,
 ): Promise<ProgressOverTime> {
   const run = await runOf(browser, id);
-  const { forecast } = JSON.parse(run.options) as RunOptions;
-  const lasted = (run.endedAt ?? now) - run.startedAt;
+  const startedAt = Date.parse(run.startedAt);
+  const endedAt = run.endedAt === null ? now : Date.parse(run.endedAt);
+  const lasted = endedAt - startedAt;
   const stepMs = Math.max(stepMsMin, Math.ceil(lasted / stepsMax / stepMsMin) * stepMsMin);
   const { archived, credits } = await browser.progress(id, stepMs);
   const requests = await withQuota(
     watch,
     run,
-    async (quota) => (await quota?.requests(run.startedAt, stepMs)) ?? [],
+    async (quota) => (await quota?.requests(startedAt, stepMs)) ?? [],
   );
   return {
     stepMs,
-    startedAt: run.startedAt,
+    startedAt,
     archived,
     credits: credits.map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
-    requests: requests.filter(({ at }) => at <= (run.endedAt ?? now)),
-    forecast: forecast
+    requests: requests.filter(({ at }) => at <= endedAt),
+    forecast: run.forecast
       ? {
-          endsAt: run.startedAt + forecast.ms,
+          endsAt: startedAt + run.forecast.ms,
           items: Object.values(run.counts).reduce((sum, items) => sum + items, 0),
         }
       : null,

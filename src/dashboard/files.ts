@@ -7,7 +7,7 @@ import { bucketAddress } from "../archive/disk/bucket-disk.js";
 import { jobFolder } from "../archive/disk/names.js";
 import { nodeDisk } from "../archive/disk/node-disk.js";
 import type { Disk } from "../core/ports/disk.js";
-import type { BrowsedFile } from "../store/browse/pages.js";
+import type { BrowsedFile } from "../store/browse/browser.js";
 import type { Environment } from "../text/environment.js";
 import { diskWith } from "../workspace/outputs-place.js";
 import { pathOf } from "./answers.js";

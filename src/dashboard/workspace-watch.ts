@@ -1,11 +1,16 @@
 import type { Clock } from "../clock.js";
-import { sumOf, toNumber } from "../core/money.js";
-import type { RunOptions } from "../core/next/options.js";
+import { credits, sumOf, toNumber } from "../core/money.js";
 import type { LiveRun, Standing } from "../documents/page.js";
 import { reasonText } from "../report/progress.js";
 import type { QuotaReader } from "../store/accounts/quota-reader.js";
-import { type ChangeWatch, openBrowser, UnmadeDatabase, watchChanges } from "../store/browse/browser.js";
-import type { BrowsedRun, Browser } from "../store/browse/pages.js";
+import {
+  type BrowsedRun,
+  type Browser,
+  type ChangeWatch,
+  openBrowser,
+  UnmadeDatabase,
+  watchChanges,
+} from "../store/browse/browser.js";
 import { DatabaseTrouble } from "../store/open.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
 import type { SharedBrowser } from "../store/postgres/ports.js";
@@ -102,10 +107,10 @@ export class WorkspaceWatch {
       await this.forgetLive();
       return null;
     }
-    if (this.live?.run === run.id) return this.liveRun(run, owner, await this.live.opened);
+    if (this.live?.run === run.run) return this.liveRun(run, owner, await this.live.opened);
     const closed = this.forgetLive();
     const opened = this.openLive(run);
-    this.live = { run: run.id, opened };
+    this.live = { run: run.run, opened };
     // What could not be opened, such as while a server took no connections, is opened by the next who asks.
     opened.catch(() => {
       if (this.live?.opened === opened) this.live = null;
@@ -116,29 +121,27 @@ export class WorkspaceWatch {
 
   private async openLive(run: BrowsedRun): Promise<LiveReaders> {
     const { workspace, clock } = this.options;
-    return { news: await openNews(workspace, run.id, clock), quota: await this.quotaOf(run) };
+    return { news: await openNews(workspace, run.run, clock), quota: await this.quotaOf(run) };
   }
 
   private async liveRun(run: BrowsedRun, owner: LockOwner, { news, quota }: LiveReaders): Promise<LiveRun> {
-    const options = JSON.parse(run.options) as RunOptions;
-    const { maxCredits, forecast } = options;
     const now = this.options.clock.now();
     // Both are asked at once: another request may close them while one waits for an answer.
-    const [read = null, { newestFile }] = await Promise.all([quota?.read(now, options), news.read()]);
+    const [read = null, { newestFile }] = await Promise.all([quota?.read(now, run.options), news.read()]);
     const window = (of: "minute" | "day") => ({
       limit: read?.[of].limit ?? null,
       used: read?.[of].used ?? 0,
     });
     return {
-      run: run.id,
+      run: run.run,
       job: run.job,
       pid: owner.pid,
       host: owner.host,
-      since: Math.max(owner.since, run.startedAt),
+      since: Math.max(owner.since, Date.parse(run.startedAt)),
       counts: run.counts,
-      spent: toNumber(sumOf([run.charged, run.pending, run.lost])),
-      cap: maxCredits === null ? null : toNumber(maxCredits),
-      forecastMs: owner.forecastMs ?? forecast?.ms ?? null,
+      spent: toNumber(sumOf(Object.values(run.credits).map(credits))),
+      cap: run.cap,
+      forecastMs: owner.forecastMs ?? run.forecast?.ms ?? null,
       quota: { minute: window("minute"), day: window("day"), blockedUntil: read?.blockedUntil ?? null },
       newestFile,
       reason: owner.reason ? { ...owner.reason, text: reasonText(owner.reason, now) } : null,

@@ -4,7 +4,7 @@ import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
 import type { Clock } from "../clock.js";
 import type { Zipped } from "../documents/page.js";
-import type { BrowsedFile, Browser } from "../store/browse/pages.js";
+import type { BrowsedFile, Browser } from "../store/browse/browser.js";
 import { finalNames, readRows } from "../upkeep/archive/sheet-rows.js";
 import { newestRun } from "../workspace/find-run.js";
 import { withStore } from "../workspace/state.js";

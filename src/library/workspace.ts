@@ -10,10 +10,10 @@ import type { ReportDocument, RunDocument, StatusDocument } from "../documents/r
 import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
-import type { Browser, WantedItems } from "../store/browse/pages.js";
+import type { Browser, WantedItems } from "../store/browse/browser.js";
 import type { FinalSet } from "../upkeep/archive/final-files.js";
 import { finalSetOf } from "../upkeep/archive/sheet-rows.js";
-import { fileDocument, itemDocument, runDocument } from "../workspace/browsed.js";
+import { fileDocument, runDocument } from "../workspace/browsed.js";
 import { newestRun } from "../workspace/find-run.js";
 import { noRunsText, refuseLost } from "../workspace/history.js";
 import { lockOwnerOf } from "../workspace/lock.js";
@@ -127,8 +127,7 @@ class BrowserReader implements WorkspaceReader {
   ): Promise<{ items: ItemDocument[]; total: number }> {
     checkReading({ ...wanted, run: runId }, "run");
     const { state, text = "", from = 0, limit = rowsMax } = wanted;
-    const { items, total } = await this.browser.items({ runId, state: state ?? null, text, from, limit });
-    return { items: items.map(itemDocument), total };
+    return this.browser.items({ runId, state: state ?? null, text, from, limit });
   }
 
   async outputs(wanted: Parameters<WorkspaceReader["outputs"]>[0] = {}): Promise<FileDocument[]> {

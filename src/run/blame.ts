@@ -4,8 +4,8 @@ import type { GenerateOutcome } from "../client/answer.js";
 import { ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
 import { asBalance, type Credits, inCredits } from "../core/money.js";
-import type { Accounts } from "../core/ports/accounts.js";
 import { isLongWait, nextSendAt, waitsFor } from "../core/quota/quota.js";
+import type { Accounts } from "../store/accounts/accounts.js";
 import { shortText } from "../text/terminal.js";
 import { type ReadingPorts, readAccount } from "./gate/balance.js";
 

@@ -66,33 +66,7 @@ export type ScheduledRunChange = Partial<Omit<ScheduledRun, "schedule" | "dueAt"
 export const byHand = "by hand";
 
 /** The schedules of a workspace and their runs. Each method is one transaction. */
-export interface Schedules {
-  /** False when the name is taken. */
-  add(schedule: Schedule): Promise<boolean>;
-  /** With a note, its runs that the daemon would continue end with it. Returns how many ended. */
-  edit(name: string, change: ScheduleChange, endNote?: string): Promise<number>;
-  /**
-   * False when there is no such schedule. The record of its runs stays, so that a new schedule of that name can neither
-   * repeat them nor continue them: those that the daemon would continue end with this note.
-   */
-  remove(name: string, endNote: string): Promise<boolean>;
-  all(): Promise<Schedule[]>;
-  /** Claims a due time: false when it was claimed before, by any process. Moves `seenUntil` forward. */
-  claim(
-    schedule: string,
-    dueAt: number,
-    change: ScheduledRunChange & { state: ScheduledRunState },
-  ): Promise<boolean>;
-  /** A run that has ended stays so, and false is returned; what else came of it is recorded. */
-  change(schedule: string, dueAt: number, change: ScheduledRunChange): Promise<boolean>;
-  /** Marks due times up to here as handled, and later ones as not: the clock may have been set back. */
-  seen(schedule: string, until: number): Promise<void>;
-  /** Newest first. */
-  scheduledRuns(schedule: string, limit: number): Promise<ScheduledRun[]>;
-  /** Runs in one of these states, oldest first. */
-  scheduledRunsIn(...states: ScheduledRunState[]): Promise<ScheduledRun[]>;
-  close(): void;
-}
+export type Schedules = ReturnType<typeof openSchedules>;
 
 const migrations: readonly Migration[] = [
   (db) =>
@@ -134,7 +108,7 @@ const migrations: readonly Migration[] = [
 const versionWithPauses = 2;
 
 /** What a program reads that changes nothing. */
-export type SchedulesReader = Pick<Schedules, "all" | "scheduledRuns" | "close">;
+export type SchedulesReader = ReturnType<typeof readerOn> & { close(): void };
 
 /** Null if there are none. Throws NewerDatabase, or SQLite's error. Opening them otherwise is a change of the file. */
 export function readSchedules(path: string): SchedulesReader | null {
@@ -153,9 +127,9 @@ export function readSchedules(path: string): SchedulesReader | null {
   return null;
 }
 
-function readerOn(sql: Sql, path: string, version = migrations.length): Omit<SchedulesReader, "close"> {
+function readerOn(sql: Sql, path: string, version = migrations.length) {
   return {
-    all: async () => {
+    all: async (): Promise<Schedule[]> => {
       const rows = sql(
         `SELECT name, manifest, cron, zone, flags, missed, seen_until AS seenUntil, ${version < versionWithPauses ? "NULL" : "paused_at"} AS pausedAt
          FROM schedules ORDER BY name`,
@@ -167,7 +141,8 @@ function readerOn(sql: Sql, path: string, version = migrations.length): Omit<Sch
       }
     },
 
-    scheduledRuns: async (schedule, limit) =>
+    /** Newest first. */
+    scheduledRuns: async (schedule: string, limit: number): Promise<ScheduledRun[]> =>
       sql(`${selectRuns} WHERE schedule = ? ORDER BY due_at DESC LIMIT ?`).all(
         schedule,
         limit,
@@ -176,7 +151,7 @@ function readerOn(sql: Sql, path: string, version = migrations.length): Omit<Sch
 }
 
 /** Opens the schedules of a workspace (or ":memory:"). Throws NewerDatabase, or SQLite's error. */
-export function openSchedules(path: string, clock: Clock): Schedules {
+export function openSchedules(path: string, clock: Clock) {
   const db = openDatabase(path, migrations);
   const sql = statements(db);
   const atomic = transactions(db);
@@ -191,13 +166,15 @@ export function openSchedules(path: string, clock: Clock): Schedules {
   return {
     ...readerOn(sql, path),
 
-    add: async ({ flags, ...schedule }) =>
+    /** False when the name is taken. */
+    add: async ({ flags, ...schedule }: Schedule): Promise<boolean> =>
       sql(
         `INSERT INTO schedules VALUES (@name, @manifest, @cron, @zone, @flags, @missed, @seenUntil, @pausedAt)
          ON CONFLICT DO NOTHING`,
       ).run({ ...schedule, flags: JSON.stringify(flags) }).changes === 1,
 
-    edit: async (name, { flags, ...change }, endNote) =>
+    /** With a note, its runs that the daemon would continue end with it. Returns how many ended. */
+    edit: async (name: string, { flags, ...change }: ScheduleChange, endNote?: string): Promise<number> =>
       atomic(() => {
         const values = { ...change, ...(flags === undefined ? {} : { flags: JSON.stringify(flags) }) };
         const sets = (Object.keys(values) as (keyof ScheduleChange)[]).map(
@@ -207,13 +184,22 @@ export function openSchedules(path: string, clock: Clock): Schedules {
         return endNote === undefined ? 0 : endOpen(name, endNote);
       }),
 
-    remove: async (name, endNote) =>
+    /**
+     * False when there is no such schedule. The record of its runs stays, so that a new schedule of that name can neither
+     * repeat them nor continue them: those that the daemon would continue end with this note.
+     */
+    remove: async (name: string, endNote: string): Promise<boolean> =>
       atomic(() => {
         endOpen(name, endNote);
         return sql("DELETE FROM schedules WHERE name = ?").run(name).changes === 1;
       }),
 
-    claim: async (schedule, dueAt, change) =>
+    /** Claims a due time: false when it was claimed before, by any process. Moves `seenUntil` forward. */
+    claim: async (
+      schedule: string,
+      dueAt: number,
+      change: ScheduledRunChange & { state: ScheduledRunState },
+    ): Promise<boolean> =>
       atomic(() => {
         const { changes } = sql(
           "INSERT INTO scheduled_runs (schedule, due_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -224,7 +210,12 @@ export function openSchedules(path: string, clock: Clock): Schedules {
         return changes === 1;
       }),
 
-    change: async (schedule, dueAt, { state, resumeAt, ...came }) =>
+    /** A run that has ended stays so, and false is returned; what else came of it is recorded. */
+    change: async (
+      schedule: string,
+      dueAt: number,
+      { state, resumeAt, ...came }: ScheduledRunChange,
+    ): Promise<boolean> =>
       atomic(() => {
         const open = sql(
           "SELECT 1 FROM scheduled_runs WHERE schedule = ? AND due_at = ? AND state <> 'ended'",
@@ -234,16 +225,18 @@ export function openSchedules(path: string, clock: Clock): Schedules {
         return !isOver;
       }),
 
-    async seen(schedule, until) {
+    /** Marks due times up to here as handled, and later ones as not: the clock may have been set back. */
+    async seen(schedule: string, until: number): Promise<void> {
       sql("UPDATE schedules SET seen_until = ? WHERE name = ?").run(until, schedule);
     },
 
-    scheduledRunsIn: async (...states) =>
+    /** Runs in one of these states, oldest first. */
+    scheduledRunsIn: async (...states: ScheduledRunState[]): Promise<ScheduledRun[]> =>
       sql(`${selectRuns} WHERE state IN (SELECT value FROM json_each(?)) ORDER BY due_at, schedule`).all(
         JSON.stringify(states),
       ) as ScheduledRun[],
 
-    close: () => db.close(),
+    close: () => void db.close(),
   };
 }
 

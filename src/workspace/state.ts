@@ -1,12 +1,11 @@
 import { dirname } from "node:path";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
-import type { Accounts, LoggedWorkspace } from "../core/ports/accounts.js";
+import type { LoggedWorkspace } from "../core/ports/accounts.js";
 import type { Run } from "../core/ports/store.js";
-import { openAccounts } from "../store/accounts/accounts.js";
+import { type Accounts, openAccounts } from "../store/accounts/accounts.js";
 import { type QuotaReader, quotaOn } from "../store/accounts/quota-reader.js";
-import { openBrowser } from "../store/browse/browser.js";
-import type { Browser } from "../store/browse/pages.js";
+import { type Browser, openBrowser } from "../store/browse/browser.js";
 import { sqliteDatabase } from "../store/on-sqlite.js";
 import { openReadOnly } from "../store/open.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";

@@ -4,11 +4,11 @@ import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { isNews, reconcile } from "../../src/core/charges/verdict.js";
 import { credits, noCredits, times } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/ports/send.js";
-import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Run } from "../../src/core/ports/store.js";
 import type { RunSettings } from "../../src/run/ports.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
+import type { SpendLog } from "../../src/store/accounts/spend-log.js";
 import { judgementOf } from "../store/judgement-fixture.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 

@@ -1,7 +1,6 @@
 import type { Clock } from "../../src/clock.js";
-import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { Sqlite } from "../../src/sqlite.js";
-import { accountsOn } from "../../src/store/accounts/accounts.js";
+import { type Accounts, accountsOn } from "../../src/store/accounts/accounts.js";
 import { accountsMigrations } from "../../src/store/accounts/accounts-schema.js";
 import { type Defer, type Migration, openDatabase } from "../../src/store/open.js";
 import type { Store } from "../../src/store/workspace/workspace.js";

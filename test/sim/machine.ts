@@ -1,4 +1,4 @@
-import type { Accounts } from "../../src/core/ports/accounts.js";
+import type { Accounts } from "../../src/store/accounts/accounts.js";
 import { chance } from "./chance.js";
 import type { FaultDesk } from "./fault-desk.js";
 import { type Kernel, ProcessClock } from "./kernel.js";

@@ -1,11 +1,11 @@
 import { fingerprint } from "../../src/api/key.js";
 import type { Task } from "../../src/api/records.js";
 import { EarlyExit } from "../../src/core/exit.js";
-import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Item } from "../../src/core/ports/store.js";
 import { adopt, refetch } from "../../src/job/orders/resolve.js";
 import type { TaskRecord } from "../../src/service/state/state.js";
 import { isFinal, taskView } from "../../src/service/world/present.js";
+import type { SpendLog } from "../../src/store/accounts/spend-log.js";
 import { skippedNote } from "./auditor.js";
 import type { Machine } from "./machine.js";
 import type { Scenario } from "./scenario.js";

@@ -1,9 +1,10 @@
 import type { Service } from "../../src/client/service.js";
 import { type Credits, credits, minus, noCredits, plus, toNumber } from "../../src/core/money.js";
-import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { Attempt, Intent } from "../../src/core/ports/attempt.js";
 import type { Reply } from "../../src/core/ports/send.js";
-import type { Bounds, SpendLog, TakenCredits } from "../../src/core/ports/spend-log.js";
+import type { Bounds, TakenCredits } from "../../src/core/ports/spend-log.js";
+import type { Accounts } from "../../src/store/accounts/accounts.js";
+import type { SpendLog } from "../../src/store/accounts/spend-log.js";
 import type { Store } from "../../src/store/workspace/workspace.js";
 import type { Mutant } from "./mutants.js";
 import type { Parts, Swap } from "./runner.js";

@@ -1,5 +1,5 @@
-import type { Accounts } from "../../src/core/ports/accounts.js";
-import type { SpendLog } from "../../src/core/ports/spend-log.js";
+import type { Accounts } from "../../src/store/accounts/accounts.js";
+import type { SpendLog } from "../../src/store/accounts/spend-log.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution, Swap } from "./runner.js";
 import type { Scenario } from "./scenario.js";

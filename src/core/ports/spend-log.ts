@@ -1,77 +1,7 @@
-import type { ChargeEvidence, ReconcileSettings, Verdict } from "../charges/readings.js";
-import type { Judgement } from "../charges/verdict.js";
 import type { Credits } from "../money.js";
 import type { Day } from "../quota/quota.js";
 
-/**
- * The port to the spend log of one key: every paid request that this machine has sent with it, from any workspace,
- * and the key's counters as GET me showed them. Every method is one transaction.
- */
-export interface SpendLog {
-  /** Records a POST before it is sent, and before it is recorded anywhere else. Returns the number of its entry. */
-  intend(intent: LoggedIntent): Promise<number>;
-  /** Does what `intend` does, unless the limits do not cover it, counting what others have spent since: then null. */
-  intendWithin(bounds: Bounds, intent: LoggedIntent): Promise<number | null>;
-  /** Records the outcome of the POST. */
-  answered(entry: number, answer: LoggedAnswer): Promise<void>;
-  /**
-   * The same POST is sent once more: until `answered` it is in flight again, and nothing that was read before counts for it.
-   * False if it has an answer by now, or is proven not charged, so that its item is bought anew: then it must not be sent.
-   */
-  repeats(entry: number): Promise<boolean>;
-  /** Records a poll of the task of an accepted POST. */
-  polled(entry: number, poll: LoggedPoll): Promise<void>;
-  /** Records a counter reading, taken while no POST of the key was in flight in any process. Returns its position. */
-  read(counters: Counters): Promise<number>;
-  /** The last position in the spend log, which grows with every write of any process. */
-  seq(): Promise<number>;
-  /** Everything that a judgement needs; null while there is no reading. */
-  evidence(settings: ReconcileSettings): Promise<ChargeEvidence | null>;
-  /**
-   * Stores a judgement and starts again from its baseline. Returns false, and stores nothing, if the spend log has
-   * grown past `seq`: the judgement would overwrite what another process has found since.
-   */
-  keep(judgement: Judgement, seq: number): Promise<boolean>;
-  /**
-   * Judges by what the spend log has, and stores the judgement, while no process can write; null while there is no
-   * reading. With many paid requests all writers wait for long.
-   */
-  judgeAlone(settings: ReconcileSettings): Promise<{ evidence: ChargeEvidence; judgement: Judgement } | null>;
-  /**
-   * What the key was charged for requests that this machine did not send, since this workspace last bought with it
-   * (`since`, UTC ms): the least that the counters show.
-   */
-  foreign(settings: ReconcileSettings): Promise<{ credits: Credits; since: number }>;
-  /** This workspace buys, and knows of what was charged elsewhere until now. */
-  knowForeign(settings: ReconcileSettings): Promise<void>;
-  /** An entry of any key; null if the spend log does not have it. */
-  entry(entry: number): Promise<{
-    ownKey: boolean;
-    verdict: Verdict | null;
-    evidence: string | null;
-    task: "open" | "completed" | "failed" | null;
-  } | null>;
-  /** The folder of another workspace whose request made this task, with any key of the service; null if none is recorded. */
-  otherOwner(taskId: string): Promise<string | null>;
-  /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
-  open(): Promise<OpenEntry[]>;
-  /**
-   * Entries of this workspace, and of any that was in its place before, sent at `since` (UTC ms) or later with any key
-   * of the service, that were or may have been charged and whose end is not recorded: no answer yet, no answer at all,
-   * or the task is still open. Oldest first.
-   */
-  unended(since: number): Promise<PaidAttempt[]>;
-  /**
-   * The newest entry of this workspace, made after `since` (UTC ms) with any key of any service, that was or may have
-   * been charged when its answer came; null if there is none.
-   */
-  newestPaid(since: number): Promise<Omit<PaidAttempt, "intendedAt" | "answered"> | null>;
-  /**
-   * What other workspaces have paid for, or may have, since then (UTC ms) with any key of the service; with `own`, what
-   * this one has paid for as well. Page by page: it may be more than fits into memory.
-   */
-  paidElsewhere(since: number, own?: boolean): AsyncIterable<readonly PaidElsewhere[]>;
-}
+/** What the spend log is told, and what it tells. */
 
 export interface PaidElsewhere {
   entry: number;

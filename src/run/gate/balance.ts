@@ -5,7 +5,7 @@ import type { Wait } from "../../client/service-clock.js";
 import { asRequestCount } from "../../core/charges/readings.js";
 import { asBalance, asCredits, type Credits, noCredits } from "../../core/money.js";
 import type { Parked } from "../../core/next/next.js";
-import type { BalanceMark, SpendLog } from "../../core/ports/spend-log.js";
+import type { BalanceMark } from "../../core/ports/spend-log.js";
 import {
   dayMs,
   freeSlots,
@@ -17,6 +17,7 @@ import {
   waitsFor,
 } from "../../core/quota/quota.js";
 import { plainReason, type Reason } from "../../core/reason.js";
+import type { SpendLog } from "../../store/accounts/spend-log.js";
 import { shortText } from "../../text/terminal.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts } from "./ports.js";

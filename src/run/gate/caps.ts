@@ -1,10 +1,10 @@
 import { defined } from "../../core/defined.js";
 import { type Credits, inCredits, minus, plus, showCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
-import type { Accounts } from "../../core/ports/accounts.js";
 import type { BalanceMark, Bounds } from "../../core/ports/spend-log.js";
 import { type DaySpan, dayOf } from "../../core/quota/quota.js";
 import type { Stop } from "../../core/stop.js";
+import type { Accounts } from "../../store/accounts/accounts.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import type { GateSettings, Keep } from "./ports.js";
 

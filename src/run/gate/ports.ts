@@ -3,11 +3,12 @@ import type { Service } from "../../client/service.js";
 import type { AlarmClock } from "../../clock.js";
 import type { ReconcileSettings } from "../../core/charges/readings.js";
 import type { Credits } from "../../core/money.js";
-import type { Accounts } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
-import type { KeepCreditsCap, SpendLog } from "../../core/ports/spend-log.js";
+import type { KeepCreditsCap } from "../../core/ports/spend-log.js";
 import type { Run } from "../../core/ports/store.js";
 import type { Lanes } from "../../core/quota/quota.js";
+import type { Accounts } from "../../store/accounts/accounts.js";
+import type { SpendLog } from "../../store/accounts/spend-log.js";
 import type { Store } from "../../store/workspace/workspace.js";
 
 /** What the gate asks. */

@@ -4,8 +4,9 @@ import type { Clock } from "../../clock.js";
 import { modelOfGroup, ownModelsOrigin } from "../../core/identity.js";
 import { type Credits, noCredits } from "../../core/money.js";
 import { observationsMax } from "../../core/pace/pace.js";
-import { type Account, type Accounts, OtherUser } from "../../core/ports/accounts.js";
-import type { OwnLimits } from "../../core/quota/quota.js";
+import { type Account, OtherUser } from "../../core/ports/accounts.js";
+import type { BalanceMark, SpendLogOwner, TakenCredits } from "../../core/ports/spend-log.js";
+import type { Day, OwnLimits } from "../../core/quota/quota.js";
 import type { Sqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
 import { type Defer, openDatabase } from "../open.js";
@@ -31,14 +32,21 @@ export function accountsOn(db: Sqlite, clock: Clock, defer?: Defer): Accounts {
   };
 }
 
+/**
+ * What workspaces and processes on this machine share: which key belongs to which account, and the account's request
+ * ledger. Every method is one transaction.
+ */
+export type Accounts = ReturnType<typeof accountMethods> & { close(): Promise<void> };
+
 /** The accounts in an open database of either kind. */
-export function accountMethods(connection: Database): Omit<Accounts, "close"> {
+export function accountMethods(connection: Database) {
   const { sql, atomic, read, clock } = connection;
   /** The user's own limits of this process, by account. */
   const own = new Map<number, OwnLimits>();
 
   return {
-    accountOf: async (origin, fingerprint) =>
+    /** The account of a key; a new unnamed account if the key was never seen before. */
+    accountOf: async (origin: string, fingerprint: string): Promise<Account> =>
       atomic(function* () {
         const known = (yield* sql(
           "SELECT a.* FROM keys k JOIN accounts a ON a.id = k.account_id WHERE k.origin = ? AND k.fingerprint = ?",
@@ -60,16 +68,26 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         return { id, origin, userId: null };
       }),
 
-    async name(accountId, userId) {
+    /**
+     * GET me has named the user: names the account, or joins it to the account that already has this name. Throws
+     * OtherUser if the account has another name.
+     */
+    async name(accountId: number, userId: string): Promise<Account> {
       const account = await atomic(() => name(sql, accountId, userId));
       const limits = own.get(accountId);
       if (limits !== undefined) own.set(account.id, limits);
       return account;
     },
 
-    setLimits: async (accountId, limits) => atomic(() => setLimits(sql, accountId, limits)),
+    /** Sets the limits of the plan, for all processes; null means unlimited. */
+    setLimits: async (accountId: number, limits: PlanLimits): Promise<void> =>
+      atomic(() => setLimits(sql, accountId, limits)),
 
-    async narrowLimits(accountId, limits) {
+    /**
+     * The user's own limits, which this process keeps to from then on, whatever the plan is, in place of those before. They
+     * are not stored: another command has others, or none.
+     */
+    async narrowLimits(accountId: number, limits: OwnLimits): Promise<void> {
       own.set(accountId, limits);
     },
 
@@ -77,8 +95,9 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
 
     ...placeMethods(connection),
 
+    /** Stores the charge of a generation in its price group. */
     // What models of a file cost is what the file says, and models of another file may have the same names.
-    charged: async (accountId, group, amount) =>
+    charged: async (accountId: number, group: string, amount: Credits): Promise<void> =>
       atomic(function* () {
         yield* sql(
           `INSERT INTO charges SELECT origin, ?, ? FROM accounts WHERE id = ? AND origin <> '${ownModelsOrigin}'
@@ -86,7 +105,8 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         ).run(group, amount, accountId);
       }),
 
-    listed: async (accountId, prices) =>
+    /** The list prices of models, as the service has just told them. A charge below a list price that has risen is forgotten. */
+    listed: async (accountId: number, prices: ReadonlyMap<string, Credits>): Promise<void> =>
       atomic(function* () {
         const { origin } = yield* accountRow(sql, accountId);
         const known = (yield* sql("SELECT model, price FROM list_prices WHERE origin = ?").all(origin)) as {
@@ -107,7 +127,8 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         if (risen.size > 0) yield* forgetBelow(sql, origin, risen);
       }),
 
-    leftOut: async (accountId, params) =>
+    /** Requests for these models leave out these defaults, because the service does not take them now. */
+    leftOut: async (accountId: number, params: Readonly<Record<string, readonly string[]>>): Promise<void> =>
       atomic(function* () {
         const { origin } = yield* accountRow(sql, accountId);
         for (const [model, keys] of Object.entries(params))
@@ -117,7 +138,8 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
             ).run(origin, model, key);
       }),
 
-    everLeftOut: (accountId) =>
+    /** The defaults that requests of this machine have ever left out, by model of the account's service. */
+    everLeftOut: (accountId: number): Promise<Map<string, Set<string>>> =>
       read(function* () {
         const rows = (yield* sql(
           "SELECT model, param FROM left_out WHERE origin = (SELECT origin FROM accounts WHERE id = ?)",
@@ -127,7 +149,8 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         return all;
       }),
 
-    highestCharges: (accountId) =>
+    /** The highest charge seen for each price group of the account's service. */
+    highestCharges: (accountId: number): Promise<Map<string, Credits>> =>
       read(function* () {
         const rows = (yield* sql(
           `SELECT price_group, highest FROM charges
@@ -136,8 +159,13 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
       }),
 
+    /** One generation of a model with its params took this long (ms). */
     // For each model with its params, only as many durations are kept as an estimate uses.
-    lasted: async (accountId, { model, group }, ms) =>
+    lasted: async (
+      accountId: number,
+      { model, group }: { model: string; group: string },
+      ms: number,
+    ): Promise<void> =>
       atomic(
         function* () {
           yield* sql(
@@ -152,7 +180,11 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         { part: {} },
       ),
 
-    durations: (accountId, models) =>
+    /** How long generations of these models took at the account's service, oldest first. */
+    durations: (
+      accountId: number,
+      models: readonly string[],
+    ): Promise<{ model: string; group: string; ms: number }[]> =>
       read(function* () {
         return (yield* sql(
           `SELECT model, price_group AS "group", ms FROM durations
@@ -160,14 +192,20 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         ).all(accountId, JSON.stringify(models))) as { model: string; group: string; ms: number }[];
       }),
 
-    async spentOn(accountId, day) {
+    /**
+     * What the paid requests of a day have cost or may have cost, for all keys of the account and from all workspaces.
+     */
+    async spentOn(accountId: number, day: Day): Promise<Credits> {
       // A run asks at every turn, and writes only where a clock was ahead.
       const { credits, hasNew } = await read(() => spentSoFar(sql, accountId, day));
       return hasNew ? atomic(() => spentOn(sql, accountId, day)) : credits;
     },
-    takenFrom: (accountId, mark) => read(() => takenFrom(sql, accountId, mark)),
+    /** What they have taken, or may have taken, from the balance since that reading. */
+    takenFrom: (accountId: number, mark: BalanceMark): Promise<TakenCredits> =>
+      read(() => takenFrom(sql, accountId, mark)),
 
-    spendLog: (owner) => spendLogOf(connection, owner),
+    /** The spend log of a known key. */
+    spendLog: (owner: SpendLogOwner) => spendLogOf(connection, owner),
   };
 }
 

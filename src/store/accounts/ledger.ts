@@ -1,5 +1,8 @@
+import type { Endpoint } from "../../api/endpoints.js";
 import { leastSilenceMs, silenceMs } from "../../core/again.js";
-import type { Accounts, Claim, Reservation } from "../../core/ports/accounts.js";
+import type { Caller, Claim, Past, Reservation } from "../../core/ports/accounts.js";
+import type { Ticket } from "../../core/ports/send.js";
+import type { Counters } from "../../core/ports/spend-log.js";
 import {
   dayMs,
   freeSlots,
@@ -20,20 +23,14 @@ import { countForeign, overSoFar } from "./foreign-requests.js";
 import { lastSeq } from "./spend-log.js";
 import { accountRow, bringBack, correctedQuota, limited, pacingOf, quotaOf } from "./windows.js";
 
-/** The quota ledger: the requests in the windows, the requests that open tasks need, and the refusals. */
-type LedgerMethods = Pick<
-  Accounts,
-  "quota" | "reserve" | "answered" | "release" | "silence" | "forgetPause" | "owes" | "past" | "counted"
->;
-
 /** Milliseconds between two deletions of lines that are in no window any more. */
 const forgetMs = minuteMs;
 
-/** `own` are the user's own limits of this process, by account. */
-export function ledgerMethods(
-  { sql, atomic, read, clock }: Database,
-  own: ReadonlyMap<number, OwnLimits>,
-): LedgerMethods {
+/**
+ * The quota ledger: the requests in the windows, the requests that open tasks need, and the refusals. `own` are the user's
+ * own limits of this process, by account.
+ */
+export function ledgerMethods({ sql, atomic, read, clock }: Database, own: ReadonlyMap<number, OwnLimits>) {
   let forgotAt = Number.NEGATIVE_INFINITY;
   /** If nothing limits an account, no reservation depends on the others. */
   let wasUnlimited = false;
@@ -45,14 +42,23 @@ export function ledgerMethods(
   }
 
   return {
+    /** The windows as a run sees them; `owedElsewhere` excludes the run's own needs. */
     // Reads without a lock: the reservation checks again.
-    async quota(accountId, claimant) {
+    async quota(accountId: number, claimant?: string): Promise<Quota> {
       const asking = { now: clock.now(), claimant, own: own.get(accountId) };
       const quota = await read(() => quotaOf(sql, accountId, asking));
       return quota ?? atomic(() => correctedQuota(sql, accountId, asking));
     },
 
-    async reserve({ accountId, fingerprint }, endpoint, claim) {
+    /**
+     * Reserves a slot in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
+     * day then still holds all that this and the other runs of the account owe to their open tasks.
+     */
+    async reserve(
+      { accountId, fingerprint }: Caller,
+      endpoint: Endpoint,
+      claim?: Claim,
+    ): Promise<Reservation> {
       const isApart = wasUnlimited;
       return atomic(
         function* (): Script<Reservation> {
@@ -83,9 +89,18 @@ export function ledgerMethods(
       );
     },
 
-    owes: async (accountId, claim) => atomic(() => owe(sql, accountId, claim, clock.now())),
+    /**
+     * States how many of the day's requests a run needs for its open tasks. A need that is not stated again expires after
+     * a day.
+     */
+    owes: async (accountId: number, claim: Claim): Promise<void> =>
+      atomic(() => owe(sql, accountId, claim, clock.now())),
 
-    answered: async (ticket, isRefused = false) =>
+    /**
+     * The answer came: the slot stays used until the window's length after now. An answer other than a 429 ends a row of
+     * 429s.
+     */
+    answered: async (ticket: Ticket, isRefused = false): Promise<void> =>
       atomic(
         function* () {
           const now = clock.now();
@@ -104,13 +119,22 @@ export function ledgerMethods(
         { part: {} },
       ),
 
-    release: async (ticket) =>
+    /** Frees the slot of a request that was never sent. */
+    release: async (ticket: Ticket): Promise<void> =>
       atomic(function* () {
         yield* addSent(sql, ticket.id, -1);
         yield* sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
       }),
 
-    silence: async (accountId, ms) =>
+    /**
+     * A 429: nothing is sent for `ms`, or longer each time in a row if the service named no delay; a service that keeps
+     * refusing is left alone for longer even if it named one. If the ledger does not explain the 429, the account moves
+     * to the next pacing, and `slowed` is that pacing.
+     */
+    silence: async (
+      accountId: number,
+      ms: number | null,
+    ): Promise<{ until: number; slowed: Pacing | null }> =>
       atomic(function* () {
         const now = clock.now();
         yield* bringBack(sql, accountId, now);
@@ -131,7 +155,8 @@ export function ledgerMethods(
         return { until, slowed };
       }),
 
-    forgetPause: async (accountId) =>
+    /** Forgets the pause that the service asked for. Returns until when it was (UTC ms); null if there is none. */
+    forgetPause: async (accountId: number): Promise<number | null> =>
       atomic(function* () {
         const { silent_until: until } = yield* accountRow(sql, accountId);
         if (until === null || until <= clock.now()) return null;
@@ -141,7 +166,8 @@ export function ledgerMethods(
         return until;
       }),
 
-    past: ({ accountId, fingerprint }) =>
+    /** The requests made with a key so far. */
+    past: ({ accountId, fingerprint }: Caller): Promise<Past> =>
       read(function* () {
         const { origin } = yield* accountRow(sql, accountId);
         return {
@@ -150,7 +176,14 @@ export function ledgerMethods(
         };
       }),
 
-    counted: async ({ accountId, fingerprint }, counters) =>
+    /**
+     * GET me has returned how many requests the key has ever made. Requests since the last time that this machine did not
+     * make were made by somebody else: they are counted too. Returns their number.
+     */
+    counted: async (
+      { accountId, fingerprint }: Caller,
+      counters: Pick<Counters, "requests" | "over">,
+    ): Promise<number> =>
       atomic(function* () {
         const account = limited(yield* accountRow(sql, accountId), own.get(accountId));
         return yield* countForeign(sql, account, { ...counters, fingerprint, now: clock.now() });

@@ -1,37 +1,50 @@
-import type { PlacesPort } from "../../core/ports/accounts.js";
+import type { LoggedWorkspace } from "../../core/ports/accounts.js";
 import type { Database, Queries, Script } from "../script.js";
 
 /** Where workspaces and services are now: both may move, and what was paid for stays paid for. */
-export function placeMethods({ sql, atomic, read }: Database): PlacesPort {
+export function placeMethods({ sql, atomic, read }: Database) {
   return {
-    async usedIn(workspace) {
+    /** A workspace is used in this place, from which other workspaces can name it. */
+    async usedIn(workspace: LoggedWorkspace): Promise<void> {
       const isKnown = await read(() => isUsedIn(sql, workspace));
       // Most commands find it where it was, and a write costs a sync.
       if (!isKnown) await atomic(() => useIn(sql, workspace));
     },
 
-    serviceAt: (address) =>
+    /** The name of the service at an address: the address, unless a person has said that it is the same as an earlier one. */
+    serviceAt: (address: string): Promise<string> =>
       read(function* () {
         const row = yield* sql("SELECT origin FROM same_services WHERE address = ?").get(address);
         return (row as { origin: string } | undefined)?.origin ?? address;
       }),
 
-    sameService: async (move) => atomic(() => join(sql, move)),
+    /**
+     * The service at `address` is the one that this user knows by `origin`, and has moved. Returns how many paid requests
+     * were sent to the new address as to another service; null, and nothing is changed, if the user is not known there.
+     */
+    sameService: async (move: ServiceMove): Promise<number | null> => atomic(() => join(sql, move)),
   };
 }
 
-type Place = Parameters<PlacesPort["usedIn"]>[0];
-
-function* placeOf(sql: Queries, name: string): Script<Pick<Place, "state" | "root"> | undefined> {
-  return (yield* sql("SELECT state, root FROM workspaces WHERE name = ?").get(name)) as Place | undefined;
+/** A service that is found at another address than the one by which this user knows it. */
+export interface ServiceMove {
+  address: string;
+  origin: string;
+  user: string;
 }
 
-function* isUsedIn(sql: Queries, { name, state, root }: Place): Script<boolean> {
+function* placeOf(sql: Queries, name: string): Script<Pick<LoggedWorkspace, "state" | "root"> | undefined> {
+  return (yield* sql("SELECT state, root FROM workspaces WHERE name = ?").get(name)) as
+    | LoggedWorkspace
+    | undefined;
+}
+
+function* isUsedIn(sql: Queries, { name, state, root }: LoggedWorkspace): Script<boolean> {
   const known = yield* placeOf(sql, name);
   return known !== undefined && known.state === state && known.root === root;
 }
 
-function* useIn(sql: Queries, { name, state, root }: Place): Script<void> {
+function* useIn(sql: Queries, { name, state, root }: LoggedWorkspace): Script<void> {
   // Before a folder is a workspace, and before version 3, its requests had the name of its state file.
   if (name !== state && (yield* placeOf(sql, name)) === undefined) {
     yield* sql("UPDATE spend_log SET workspace = ? WHERE workspace = ?").run(name, state);
@@ -45,10 +58,7 @@ function* useIn(sql: Queries, { name, state, root }: Place): Script<void> {
 }
 
 /** Requests made at the new address so far count for the service: it counts them for the same key. */
-function* join(
-  sql: Queries,
-  { address, origin, user }: Parameters<PlacesPort["sameService"]>[0],
-): Script<number | null> {
+function* join(sql: Queries, { address, origin, user }: ServiceMove): Script<number | null> {
   const isKnown = yield* sql("SELECT 1 FROM accounts WHERE origin = ? AND user_id = ?").get(origin, user);
   if (isKnown === undefined) return null;
   const keys = (yield* sql("SELECT fingerprint, account_id AS id, sent FROM keys WHERE origin = ?").all(

@@ -12,11 +12,14 @@ import { foreignCredits, foreignRequests, newKey } from "../../core/charges/read
 import { isNews, type Judgement, reconcile } from "../../core/charges/verdict.js";
 import { type Credits, noCredits } from "../../core/money.js";
 import type {
+  Bounds,
+  Counters,
+  LoggedAnswer,
   LoggedIntent,
+  LoggedPoll,
   OpenEntry,
   PaidAttempt,
   PaidElsewhere,
-  SpendLog,
   SpendLogOwner,
 } from "../../core/ports/spend-log.js";
 import { dayMs } from "../../core/quota/quota.js";
@@ -28,8 +31,14 @@ import { remainingWithin } from "./spending.js";
 /** Readings that are kept for one judgement; the oldest ones after the baseline are the least useful. */
 const readingsMax = 60;
 
+/**
+ * The spend log of one key: every paid request that this machine has sent with it, from any workspace, and the key's
+ * counters as GET me showed them. Every method is one transaction.
+ */
+export type SpendLog = ReturnType<typeof spendLogOf>;
+
 /** The spend log of one key, for one workspace. */
-export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendLogOwner): SpendLog {
+export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendLogOwner) {
   const { origin, fingerprint, workspace } = owner;
 
   function* intend({ itemKey, price, at }: LoggedIntent): Script<number> {
@@ -81,15 +90,18 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
   }
 
   return {
-    intend: async (intent) => atomic(() => intend(intent), { part: {} }),
+    /** Records a POST before it is sent, and before it is recorded anywhere else. Returns the number of its entry. */
+    intend: async (intent: LoggedIntent): Promise<number> => atomic(() => intend(intent), { part: {} }),
 
-    intendWithin: async (bounds, intent) =>
+    /** Does what `intend` does, unless the limits do not cover it, counting what others have spent since: then null. */
+    intendWithin: async (bounds: Bounds, intent: LoggedIntent): Promise<number | null> =>
       atomic(function* () {
         const room = yield* remainingWithin(sql, yield* accountOf(sql, owner), bounds);
         return room !== null && intent.price > room ? null : yield* intend(intent);
       }),
 
-    answered: async (entry, answer) =>
+    /** Records the outcome of the POST. */
+    answered: async (entry: number, answer: LoggedAnswer): Promise<void> =>
       atomic(
         function* () {
           const { outcome } = answer;
@@ -111,7 +123,11 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         { part: {} },
       ),
 
-    repeats: async (entry) =>
+    /**
+     * The same POST is sent once more: until `answered` it is in flight again, and nothing that was read before counts for it.
+     * False if it has an answer by now, or is proven not charged, so that its item is bought anew: then it must not be sent.
+     */
+    repeats: async (entry: number): Promise<boolean> =>
       atomic(function* () {
         const may = "id = ? AND outcome = 'unknown' AND verdict IS DISTINCT FROM 'not_charged'";
         if ((yield* sql(`SELECT 1 FROM spend_log WHERE ${may}`).get(entry)) === undefined) return false;
@@ -124,7 +140,8 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return true;
       }),
 
-    polled: async (entry, poll) =>
+    /** Records a poll of the task of an accepted POST. */
+    polled: async (entry: number, poll: LoggedPoll): Promise<void> =>
       atomic(
         function* () {
           const charge = { open: "", completed: ", charged = coalesce(?, charged)", failed: ", kept = ?" };
@@ -141,7 +158,8 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         { part: {} },
       ),
 
-    read: async ({ used, servedAt, ...counters }) =>
+    /** Records a counter reading, taken while no POST of the key was in flight in any process. Returns its position. */
+    read: async ({ used, servedAt, ...counters }: Counters): Promise<number> =>
       atomic(function* () {
         const { requests, sent, over } = yield* countedOf(sql, owner, counters);
         yield* advance(sql);
@@ -159,11 +177,18 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return seq;
       }),
 
-    seq: () => read(() => lastSeq(sql)),
+    /** The last position in the spend log, which grows with every write of any process. */
+    seq: (): Promise<number> => read(() => lastSeq(sql)),
 
-    evidence: async (settings) => atomic(() => evidenceOf(settings)),
+    /** Everything that a judgement needs; null while there is no reading. */
+    evidence: async (settings: ReconcileSettings): Promise<ChargeEvidence | null> =>
+      atomic(() => evidenceOf(settings)),
 
-    foreign: async (settings) =>
+    /**
+     * What the key was charged for requests that this machine did not send, since this workspace last bought with it
+     * (`since`, UTC ms): the least that the counters show.
+     */
+    foreign: async (settings: ReconcileSettings): Promise<{ credits: Credits; since: number }> =>
       atomic(function* () {
         const { total, sinceBaseline, at } = yield* foreignOf(settings);
         const known = (yield* sql(
@@ -173,7 +198,8 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return { credits: Math.max(0, total - known.credits) as Credits, since: known.at };
       }),
 
-    knowForeign: async (settings) =>
+    /** This workspace buys, and knows of what was charged elsewhere until now. */
+    knowForeign: async (settings: ReconcileSettings): Promise<void> =>
       atomic(function* () {
         const { total } = yield* foreignOf(settings);
         yield* sql(
@@ -182,14 +208,24 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         ).run(workspace, origin, fingerprint, total, clock.now());
       }),
 
-    keep: async (judgement, seq) =>
+    /**
+     * Stores a judgement and starts again from its baseline. Returns false, and stores nothing, if the spend log has
+     * grown past `seq`: the judgement would overwrite what another process has found since.
+     */
+    keep: async (judgement: Judgement, seq: number): Promise<boolean> =>
       atomic(function* () {
         const isNewest = (yield* lastSeq(sql)) === seq;
         if (isNewest) yield* keep(sql, owner, judgement);
         return isNewest;
       }),
 
-    judgeAlone: async (settings) =>
+    /**
+     * Judges by what the spend log has, and stores the judgement, while no process can write; null while there is no
+     * reading. With many paid requests all writers wait for long.
+     */
+    judgeAlone: async (
+      settings: ReconcileSettings,
+    ): Promise<{ evidence: ChargeEvidence; judgement: Judgement } | null> =>
       atomic(function* () {
         const evidence = yield* evidenceOf(settings);
         if (evidence === null) return null;
@@ -198,7 +234,15 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return { evidence, judgement };
       }),
 
-    entry: (entry) =>
+    /** An entry of any key; null if the spend log does not have it. */
+    entry: (
+      entry: number,
+    ): Promise<{
+      ownKey: boolean;
+      verdict: Verdict | null;
+      evidence: string | null;
+      task: "open" | "completed" | "failed" | null;
+    } | null> =>
       read(function* () {
         const row = (yield* sql("SELECT * FROM spend_log WHERE id = ?").get(entry)) as EntryRow | undefined;
         if (!row) return null;
@@ -206,7 +250,8 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return { ownKey: row.fingerprint === fingerprint, verdict, evidence, task };
       }),
 
-    otherOwner: (taskId) =>
+    /** The folder of another workspace whose request made this task, with any key of the service; null if none is recorded. */
+    otherOwner: (taskId: string): Promise<string | null> =>
       read(function* () {
         // Every entry is looked through: people ask this rarely, and an index would cost each paid request something.
         const row = yield* sql(
@@ -216,7 +261,8 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return row === undefined ? null : rootIn(row as Placed);
       }),
 
-    open: () =>
+    /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
+    open: (): Promise<OpenEntry[]> =>
       read(function* () {
         const rows = (yield* sql(
           `SELECT id AS entry, intended_at AS intendedAt, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace IN (${inThisPlace}) AND (outcome IS NULL OR task = 'open') ORDER BY id`,
@@ -224,19 +270,32 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
       }),
 
-    unended: (since) =>
+    /**
+     * Entries of this workspace, and of any that was in its place before, sent at `since` (UTC ms) or later with any key
+     * of the service, that were or may have been charged and whose end is not recorded: no answer yet, no answer at all,
+     * or the task is still open. Oldest first.
+     */
+    unended: (since: number): Promise<PaidAttempt[]> =>
       read(function* () {
         const rows = (yield* sql(unendedSince).all({ origin, workspace, since })) as UnendedRow[];
         return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
       }),
 
-    newestPaid: (since) =>
+    /**
+     * The newest entry of this workspace, made after `since` (UTC ms) with any key of any service, that was or may have
+     * been charged when its answer came; null if there is none.
+     */
+    newestPaid: (since: number): Promise<Omit<PaidAttempt, "intendedAt" | "answered"> | null> =>
       read(function* () {
         const row = yield* sql(newestPaidSince).get({ workspace, first: firstNumber(since) });
         return (row as Omit<PaidAttempt, "intendedAt" | "answered"> | undefined) ?? null;
       }),
 
-    async *paidElsewhere(since, own = false) {
+    /**
+     * What other workspaces have paid for, or may have, since then (UTC ms) with any key of the service; with `own`, what
+     * this one has paid for as well. Page by page: it may be more than fits into memory.
+     */
+    async *paidElsewhere(since: number, own = false): AsyncGenerator<readonly PaidElsewhere[], void> {
       for (let after = firstNumber(since); ; ) {
         const values = { origin, workspace: own ? "" : workspace, after };
         const page = await read(() => sql(elsewherePage).all(values));

@@ -1,7 +1,5 @@
-import type { Accounts } from "../../core/ports/accounts.js";
-import { accountMethods } from "../accounts/accounts.js";
+import { type Accounts, accountMethods } from "../accounts/accounts.js";
 import { browserOn } from "../browse/browser.js";
-import type { Browser } from "../browse/pages.js";
 import type { Store } from "../workspace/workspace.js";
 import { workspaceMethods } from "../workspace/workspace.js";
 import {
@@ -29,23 +27,20 @@ export async function openSharedAccounts(options: PostgresOptions): Promise<Acco
 }
 
 /** Reads a workspace again and again, and changes nothing. */
-export interface SharedBrowser extends Browser {
-  /** Differs from the answer before if something was committed since, in any workspace of the server. */
-  version(): Promise<string>;
-  lockHolder(): Promise<(LockHolder & { since: number }) | null>;
-  close(): Promise<void>;
-}
+export type SharedBrowser = Awaited<ReturnType<typeof openSharedBrowser>>;
 
-export async function openSharedBrowser({ root, ...options }: SharedStoreOptions): Promise<SharedBrowser> {
+export async function openSharedBrowser({ root, ...options }: SharedStoreOptions) {
   const database = await openPostgres(options);
   const { sql, read, close } = database;
   return {
     ...browserOn(database, root),
-    version: () =>
+    /** Differs from the answer before if something was committed since, in any workspace of the server. */
+    version: (): Promise<string> =>
       read(function* () {
         return String(yield* sql("SELECT CAST(pg_current_snapshot() AS TEXT)").value());
       }),
-    lockHolder: () => read(() => holder(sql, options.address)),
+    lockHolder: (): Promise<(LockHolder & { since: number }) | null> =>
+      read(() => holder(sql, options.address)),
     close,
   };
 }

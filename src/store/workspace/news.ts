@@ -28,9 +28,7 @@ export interface News {
 }
 
 /** Follows a run: the cost of each reading depends only on what has happened since the last one. */
-export interface NewsReader {
-  read(): Promise<News>;
-}
+export type NewsReader = ReturnType<typeof newsOn>;
 
 interface Row {
   item: number;
@@ -64,12 +62,12 @@ const stepsBack = 10_000;
 const idsMax = 5;
 
 /** The news of a run in an open database of either kind. */
-export function newsOn({ sql, read }: Pick<Database, "sql" | "read">, runId: number): NewsReader {
+export function newsOn({ sql, read }: Pick<Database, "sql" | "read">, runId: number) {
   const groups = new TroubleGroups();
   let seen: number | null = null;
   let newestFile: string | null = null;
   return {
-    read: () =>
+    read: (): Promise<News> =>
       read(function* () {
         const until = Number(yield* sql("SELECT coalesce(max(id), 0) FROM events").value());
         const changed =

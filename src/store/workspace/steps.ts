@@ -23,14 +23,7 @@ export interface ItemStep {
 }
 
 /** The steps of a workspace, for following a run. */
-export interface Steps {
-  /** The number of the latest step; 0 when there is none. */
-  newest(): Promise<number>;
-  /** The steps of a run's items after that number, oldest first. */
-  after(runId: number, number: number): Promise<ItemStep[]>;
-  /** For each run: the items that took a step in it, counted by the state in which it left them. */
-  outcomes(): Promise<Map<number, Partial<Record<ItemState, number>>>>;
-}
+export type Steps = ReturnType<typeof stepsOn>;
 
 const select = `
   SELECT e.id AS number, e.at, e.event, i.row_id AS rowId, i.model, i.failure_kind AS failureKind, i.note,
@@ -47,20 +40,25 @@ const selectOutcomes = `
   GROUP BY e.run_id, t.to_state`;
 
 /** The steps in an open database of either kind. */
-export function stepsOn({ sql, read }: Pick<Database, "sql" | "read">): Steps {
+export function stepsOn({ sql, read }: Pick<Database, "sql" | "read">) {
   return {
-    newest: () =>
+    /** The number of the latest step; 0 when there is none. */
+    newest: (): Promise<number> =>
       read(function* () {
         return Number(yield* sql("SELECT coalesce(max(id), 0) FROM events").value());
       }),
-    after: (runId, number) =>
+
+    /** The steps of a run's items after that number, oldest first. */
+    after: (runId: number, number: number): Promise<ItemStep[]> =>
       read(function* () {
         const rows = (yield* sql(select).all(runId, number)) as (Omit<ItemStep, "files"> & {
           files: string;
         })[];
         return rows.map((row) => ({ ...row, files: JSON.parse(row.files) as string[] }));
       }),
-    outcomes: () =>
+
+    /** For each run: the items that took a step in it, counted by the state in which it left them. */
+    outcomes: (): Promise<Map<number, Partial<Record<ItemState, number>>>> =>
       read(function* () {
         const found = new Map<number, Partial<Record<ItemState, number>>>();
         const rows = yield* sql(selectOutcomes).all();

@@ -1,9 +1,8 @@
 import type { Endpoint } from "../../../src/api/endpoints.js";
 import type { PlanLimits } from "../../../src/api/plans.js";
-import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { Ticket } from "../../../src/core/ports/send.js";
 import type { Pacing, Quota } from "../../../src/core/quota/quota.js";
-import { openAccounts } from "../../../src/store/accounts/accounts.js";
+import { type Accounts, openAccounts } from "../../../src/store/accounts/accounts.js";
 import type { BenchLedger, Place } from "./ledger.js";
 
 /** The program's own ledger, pacings included, on virtual time. */

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/core/charges/readings.js";
 import { credits, noCredits } from "../../../src/core/money.js";
-import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { PlannedItem, PlannedState } from "../../../src/core/ports/draft.js";
-import type { LoggedAnswer, SpendLog } from "../../../src/core/ports/spend-log.js";
+import type { LoggedAnswer } from "../../../src/core/ports/spend-log.js";
 import { dayMs } from "../../../src/core/quota/quota.js";
 import { paidAlready } from "../../../src/job/paid/already.js";
 import type { EditionChoice } from "../../../src/job/paid/job-of.js";
 import { PlannedKeys } from "../../../src/job/paid/planned-keys.js";
-import { openAccounts } from "../../../src/store/accounts/accounts.js";
+import { type Accounts, openAccounts } from "../../../src/store/accounts/accounts.js";
+import type { SpendLog } from "../../../src/store/accounts/spend-log.js";
 import type { Store } from "../../../src/store/workspace/workspace.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { credits, minus, noCredits } from "../../../src/core/money.js";
 import { defaultRunOptions, type RunOptions } from "../../../src/core/next/options.js";
-import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { BalanceMark } from "../../../src/core/ports/spend-log.js";
 import type { Run } from "../../../src/core/ports/store.js";
 import type { Day } from "../../../src/core/quota/quota.js";
 import { Caps, keeping } from "../../../src/run/gate/caps.js";
 import type { Keep } from "../../../src/run/gate/ports.js";
+import type { Accounts } from "../../../src/store/accounts/accounts.js";
 
 const at = (ms: number) => ({ earliest: ms, latest: ms });
 const mark = { seq: 7, reading: null, dayBefore: 0 };

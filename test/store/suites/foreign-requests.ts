@@ -3,9 +3,10 @@ import type { Endpoint } from "../../../src/api/endpoints.js";
 import { defaultReconcile } from "../../../src/core/charges/readings.js";
 import { type Judgement, reconcile } from "../../../src/core/charges/verdict.js";
 import { credits } from "../../../src/core/money.js";
-import type { Accounts, Caller } from "../../../src/core/ports/accounts.js";
-import type { SpendLog } from "../../../src/core/ports/spend-log.js";
+import type { Caller } from "../../../src/core/ports/accounts.js";
 import { dayMs, lateMsMax, timeoutMs } from "../../../src/core/quota/quota.js";
+import type { Accounts } from "../../../src/store/accounts/accounts.js";
+import type { SpendLog } from "../../../src/store/accounts/spend-log.js";
 import { ManualClock } from "../../manual-clock.js";
 import type { OpenDatabase } from "./open.js";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../src/clock.js";
-import type { Accounts } from "../../../src/core/ports/accounts.js";
+import type { Accounts } from "../../../src/store/accounts/accounts.js";
 import type { NewsReader } from "../../../src/store/workspace/news.js";
 import type { Steps } from "../../../src/store/workspace/steps.js";
 import type { Store } from "../../../src/store/workspace/workspace.js";

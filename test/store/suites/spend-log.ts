@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { defaultReconcile } from "../../../src/core/charges/readings.js";
 import { reconcile } from "../../../src/core/charges/verdict.js";
 import { credits, noCredits } from "../../../src/core/money.js";
-import type { SpendLog } from "../../../src/core/ports/spend-log.js";
+import type { SpendLog } from "../../../src/store/accounts/spend-log.js";
 import { ManualClock } from "../../manual-clock.js";
 import type { OpenDatabase } from "./open.js";
 

@@ -2,10 +2,11 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/core/charges/readings.js";
 import type { Judgement } from "../../../src/core/charges/verdict.js";
 import { credits, noCredits, showCredits } from "../../../src/core/money.js";
-import type { Accounts } from "../../../src/core/ports/accounts.js";
-import type { BalanceMark, SpendLog } from "../../../src/core/ports/spend-log.js";
+import type { BalanceMark } from "../../../src/core/ports/spend-log.js";
 import { type Day, dayOf } from "../../../src/core/quota/quota.js";
+import type { Accounts } from "../../../src/store/accounts/accounts.js";
 import { seqBlock } from "../../../src/store/accounts/accounts-schema.js";
+import type { SpendLog } from "../../../src/store/accounts/spend-log.js";
 import { ManualClock } from "../../manual-clock.js";
 import type { OpenDatabase } from "./open.js";
 
