@@ -15,7 +15,7 @@ import { iso, isoOrNull } from "../../text/times.js";
 import { sqliteDatabase } from "../on-sqlite.js";
 import { NewerDatabase, openReadOnly, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
-import { isLost, isUndecided } from "../workspace/lost-requests.js";
+import { isLost, isUndecided } from "../workspace/attempts/lost-requests.js";
 import { absolutePath } from "../workspace/own-paths.js";
 import { refuseStrangeNames } from "../workspace/workspace.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";

@@ -1,7 +1,7 @@
 import type { Credits } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { ArchivedOutput, MadeItem, ModelSize } from "../../core/ports/store.js";
-import { selectAttempts } from "./attempts.js";
+import { selectAttempts } from "./attempts/attempts.js";
 import { absolutePath } from "./own-paths.js";
 import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transition.js";
 

@@ -1,10 +1,10 @@
-import type { Verdict } from "../../core/charges/readings.js";
-import type { Credits } from "../../core/money.js";
-import type { Attempt } from "../../core/ports/attempt.js";
-import type { AfterVerdict } from "../../core/ports/store.js";
-import type { Database } from "../script.js";
+import type { Verdict } from "../../../core/charges/readings.js";
+import type { Credits } from "../../../core/money.js";
+import type { Attempt } from "../../../core/ports/attempt.js";
+import type { AfterVerdict } from "../../../core/ports/store.js";
+import type { Database } from "../../script.js";
+import { applyTransition } from "../transition.js";
 import { leaveIfVanished, newestOf, selectAttempts } from "./attempts.js";
-import { applyTransition } from "./transition.js";
 
 /** Paid requests that got no answer: the verdicts on them, and what they have cost or may have cost. */
 export function lostRequestMethods(connection: Database) {

@@ -1,14 +1,14 @@
-import type { ItemEvent } from "../../core/item.js";
-import type { Credits } from "../../core/money.js";
+import type { ItemEvent } from "../../../core/item.js";
+import type { Credits } from "../../../core/money.js";
 import {
   type Attempt,
   type AttemptOutcome,
   type Intent,
   type LoggedAttempt,
   TaskTaken,
-} from "../../core/ports/attempt.js";
-import type { Database, InTransaction, Script } from "../script.js";
-import { applyTransition, type Before, beforeColumns, transit } from "./transition.js";
+} from "../../../core/ports/attempt.js";
+import type { Database, InTransaction, Script } from "../../script.js";
+import { applyTransition, type Before, beforeColumns, transit } from "../transition.js";
 
 export function attemptChanges(connection: InTransaction) {
   const { sql } = connection;

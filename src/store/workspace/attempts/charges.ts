@@ -1,6 +1,6 @@
-import type { Credits } from "../../core/money.js";
-import type { NewItem } from "../../core/ports/store.js";
-import type { Database } from "../script.js";
+import type { Credits } from "../../../core/money.js";
+import type { NewItem } from "../../../core/ports/store.js";
+import type { Database } from "../../script.js";
 
 /** What requests were charged, and the balances in their answers. */
 export function chargeMethods({ read, sql }: Database) {
