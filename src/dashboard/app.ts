@@ -298,8 +298,8 @@ function files(app: Hono, { watch, environment, workspace, clock }: DashboardApp
     onError: (context) => refusal(context, "refused", "This request is too large.", 422),
   });
   app.post("/api/zip", small, async (context) => {
-    const { id, name } = await zips.prepare(await bodyOf(context, requests.zipped));
-    return context.json({ src: guard.zipAddress(id), name });
+    const { id, ...ready } = await zips.prepare(await bodyOf(context, requests.zipped));
+    return context.json({ src: guard.zipAddress(id), ...ready });
   });
   app.get("/zips/:key/:id{[0-9]+}", async (context) =>
     guard.hasFileKey(context.req.param("key"))

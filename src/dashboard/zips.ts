@@ -5,7 +5,7 @@ import { safeName } from "../archive/disk/names.js";
 import type { Clock } from "../clock.js";
 import type { Zipped } from "../documents/page.js";
 import type { BrowsedFile, Browser } from "../store/browse/browser.js";
-import { finalNames, readRows } from "../upkeep/archive/sheet-rows.js";
+import { finalNames, finalSetOf, missingText, readRows } from "../upkeep/archive/sheet-rows.js";
 import { newestRun } from "../workspace/find-run.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
@@ -31,8 +31,11 @@ export class Zips {
     private readonly clock: Clock,
   ) {}
 
-  /** Rejects with Refused when a file is missing, before anything is sent. */
-  async prepare(wanted: Zipped): Promise<{ id: number; name: string }> {
+  /**
+   * `note` says what the set of a sheet lacks, and which of its files do not go together; null if it is whole. Rejects with Refused
+   * when a file is missing, before anything is sent.
+   */
+  async prepare(wanted: Zipped): Promise<{ id: number; name: string; note: string | null }> {
     const browser = await this.watch.browser();
     const isFinal = "run" in wanted && wanted.final === true;
     const files = isFinal
@@ -48,7 +51,7 @@ export class Zips {
     const id = ++this.lastId;
     this.prepared.set(id, { name, files });
     this.prepared.delete(id - keptMax);
-    return { id, name };
+    return { id, name, note: isFinal ? await this.noteOn(wanted.run) : null };
   }
 
   private async finalFiles(browser: Browser, run: number): Promise<NamedFile[]> {
@@ -63,6 +66,14 @@ export class Zips {
         if (file !== null) files.push({ ...file, packedAs: own.get(file.file) ?? file.file });
       }
     return files;
+  }
+
+  private noteOn(run: number): Promise<string | null> {
+    return withStore(this.workspace, this.clock, async (store) => {
+      const { missing, mixed } = await finalSetOf(store, await newestRun(run)(store));
+      const notes = [missingText(missing), mixed].filter((text) => text !== null);
+      return notes.length === 0 ? null : notes.join("\n");
+    });
   }
 
   async answer(id: number): Promise<Response> {

@@ -399,7 +399,12 @@ const zipped = z.union([
   }),
 ]);
 export type Zipped = z.output<typeof zipped>;
-const zipReady = z.strictObject({ src: z.string(), name: z.string() });
+const zipReady = z.strictObject({
+  src: z.string(),
+  name: z.string(),
+  /** What the set of a sheet lacks, or which of its files do not go together, for people. */
+  note: z.string().nullable(),
+});
 /** `POST /api/zip` with Zipped: the address of the ZIP. */
 export type ZipReady = z.output<typeof zipReady>;
 

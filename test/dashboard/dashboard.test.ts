@@ -824,11 +824,15 @@ describe("look back", () => {
     const { env } = service;
     expect((await run(place, ["redo", "cup", "--yes"], { env })).code).toBe(0);
     expect((await run(place, ["pick", "cup-v2"], { env })).code).toBe(0);
-    const { src } = await post<ZipReady>("/api/zip", { run: 1, final: true });
+    const { src, note } = await post<ZipReady>("/api/zip", { run: 1, final: true });
+    expect(note).toBeNull();
     const packed = unzip(Buffer.from(await (await ask(src)).arrayBuffer()));
     expect([...packed.keys()].toSorted()).toEqual(["autumn/cup.png", "autumn/jar.png"]);
     const second = readFileSync(join(place.folder, "outputs/autumn/cup-v2.png"));
     expect(packed.get("autumn/cup.png")?.equals(second)).toBe(true);
+    expect((await run(place, ["reject", "jar"], { env })).code).toBe(0);
+    const lacking = await post<ZipReady>("/api/zip", { run: 1, final: true });
+    expect(lacking.note).toMatch(/^1 row has no final file:\n {2}row 3 \(jar\): /);
   });
 
   test("a ZIP that is given up on its way leaves no file open", async () => {

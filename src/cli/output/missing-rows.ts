@@ -1,10 +1,7 @@
 import { type ExitName, weightiest } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
-import { count } from "../../text/amounts.js";
-import { terminalText } from "../../text/terminal.js";
-import type { MissingRow } from "../../upkeep/archive/sheet-rows.js";
-
-const missingShown = 10;
+import { terminalLines, terminalText } from "../../text/terminal.js";
+import { type MissingRow, missingText } from "../../upkeep/archive/sheet-rows.js";
 
 /** Says which picks are lost, and what to do, if any are. */
 export function sayLostPicks(lost: string | null, { stderr }: Pick<Machine, "stderr">): void {
@@ -16,11 +13,9 @@ export function sayMissing(
   missing: readonly MissingRow[],
   { stderr }: Pick<Machine, "stderr">,
 ): ExitName | undefined {
-  if (missing.length === 0) return undefined;
-  stderr.write(`${count(missing.length, "row has", "rows have")} no final file:\n`);
-  for (const { row, rowId, reason } of missing.slice(0, missingShown))
-    stderr.write(`  row ${row}${rowId === "" ? "" : ` (${terminalText(rowId)})`}: ${terminalText(reason)}\n`);
-  if (missing.length > missingShown) stderr.write(`  and ${missing.length - missingShown} more\n`);
+  const text = missingText(missing);
+  if (text === null) return undefined;
+  stderr.write(`${terminalLines(text)}\n`);
   return weightiest(missing.map(({ exit }) => exit));
 }
 

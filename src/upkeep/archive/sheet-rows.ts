@@ -203,6 +203,18 @@ export async function missingOf(rows: Lines<RowOfItem>): Promise<MissingRow[]> {
   return found;
 }
 
+const missingShown = 10;
+
+/** Which rows have no final file, and why, a line each; null if none lacks one. */
+export function missingText(missing: readonly Omit<MissingRow, "exit">[]): string | null {
+  if (missing.length === 0) return null;
+  const named = missing
+    .slice(0, missingShown)
+    .map(({ row, rowId, reason }) => `  row ${row}${rowId === "" ? "" : ` (${rowId})`}: ${reason}`);
+  const more = missing.length > missingShown ? [`  and ${missing.length - missingShown} more`] : [];
+  return [`${count(missing.length, "row has", "rows have")} no final file:`, ...named, ...more].join("\n");
+}
+
 /**
  * The rows of a final set whose files were made of another take than the set has of that item. `shown` are the rows that are
  * handed over, of `all` rows of the set.

@@ -24,13 +24,13 @@ export function Notices() {
 
 const shownMs = 7_000;
 
-function NoticeCard({ notice: { key, command, error } }: { notice: Notice }) {
+function NoticeCard({ notice: { key, command, error, note } }: { notice: Notice }) {
   const exit = command?.exit ?? null;
   const goesAway = command !== null && outcomeOf(command) !== "failed";
   // An ending is shown as long as a beginning.
   useEffect(() => (goesAway ? after(shownMs, () => dismiss(key)) : undefined), [goesAway, exit, key]);
   return (
-    <div class={`notice ${error !== null ? "failed" : outcomeOf(command)}`}>
+    <div class={`notice ${error !== null ? "failed" : note !== null ? "waiting" : outcomeOf(command)}`}>
       <div>
         {command !== null && (
           <p class="line">
@@ -40,7 +40,7 @@ function NoticeCard({ notice: { key, command, error } }: { notice: Notice }) {
         {/* A long message scrolls, and not by mouse alone. */}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
         <p dir="auto" tabIndex={0}>
-          {visible(error ?? messageOf(command))}
+          {visible(error ?? note ?? messageOf(command))}
         </p>
       </div>
       <button type="button" class="icon" aria-label="Dismiss" onClick={() => dismiss(key)}>

@@ -26,6 +26,8 @@ export interface Notice {
   command: StartedCommand | null;
   /** What went wrong before there was a command. */
   error: string | null;
+  /** What a person should know of what was done without a command. */
+  note: string | null;
   /** Until the command ends. */
   isHidden: boolean;
 }
@@ -90,7 +92,7 @@ export function perform(act: Act): Promise<StartedCommand> {
     .finally(() => change({ waiting: doing.waiting - 1 }));
   last = done.catch(() => undefined);
   return done.then((command) => {
-    show({ key: `command ${command.id}`, command, error: null, isHidden: false });
+    show({ key: `command ${command.id}`, command, error: null, note: null, isHidden: false });
     return command;
   });
 }
@@ -105,11 +107,15 @@ export async function performNow(act: Act): Promise<StartedCommand | null> {
   }
 }
 
-let errors = 0;
+let shown = 0;
 
 export function tellError(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
-  show({ key: `error ${++errors}`, command: null, error: message, isHidden: false });
+  show({ key: `error ${++shown}`, command: null, error: message, note: null, isHidden: false });
+}
+
+export function showNote(note: string): void {
+  show({ key: `note ${++shown}`, command: null, error: null, note, isHidden: false });
 }
 
 const noticesMax = 4;

@@ -15,7 +15,7 @@ import { Clamped, Words } from "../parts/words.js";
 import { go, link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { post } from "../server/client.js";
-import { propose, tellError } from "../server/commands.js";
+import { propose, showNote, tellError } from "../server/commands.js";
 import { ItemTable } from "./item-table.js";
 import { NextStep } from "./next-step.js";
 import { chartMs } from "./runs.js";
@@ -188,11 +188,12 @@ export function ZipButton({ body, words }: { body: object; words: string }) {
   const load = async () => {
     setBusy(true);
     try {
-      const { src, name } = await post<ZipReady>("/api/zip", body);
+      const { src, name, note } = await post<ZipReady>("/api/zip", body);
       const anchor = document.createElement("a");
       anchor.href = src;
       anchor.download = name;
       anchor.click();
+      if (note !== null) showNote(note);
     } catch (error) {
       tellError(error);
     }
