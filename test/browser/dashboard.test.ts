@@ -518,6 +518,8 @@ describe("decide", () => {
     await expect.poll(() => sandbox.madeSoFar().length).toBe(3);
     await page.goto(`${new URL(link).origin}/#/runs/1`);
     await page.getByText("finished").first().waitFor();
+    await page.getByRole("button", { name: "Final set" }).click();
+    await page.locator(".notice.waiting").getByText("row 2 (jar-draft): rejected").waitFor();
     expect(complaints).toEqual([]);
   });
 
