@@ -45,9 +45,9 @@ const states: readonly [ItemState, Tone | null][] = [
 
 const stateExplanations: Readonly<Partial<Record<ItemState, string>>> = {
   held: "possibly charged, waiting for your decision",
-  unknown: "not yet known whether they were charged",
+  unknown: "not yet known whether charged",
   overdue: "still at the service after 10 minutes; never submitted again",
-  blocked: "not submitted, because they wait for something",
+  blocked: "not submitted, waiting for something",
   dropped: "not in the manifest, skipped, or cancelled",
 };
 

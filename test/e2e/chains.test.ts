@@ -81,7 +81,7 @@ test("P2: a lost answer blocks its chain; a person who skips it leaves the chain
   expect(skipped, skipped.stderr).toMatchObject({ code: 0 });
   const again = await run(place, ["run", "set.csv", "--yes"], service);
   expect(again, again.stderr).toMatchObject({ code: 10 });
-  expect(again.stdout).toContain("2, not submitted, because they wait for something");
+  expect(again.stdout).toContain("2, not submitted, waiting for something");
   expect(again.stdout).toContain("which was skipped or cancelled (clip)");
   expect(service.made).toHaveLength(1);
 });

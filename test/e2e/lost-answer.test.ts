@@ -85,7 +85,7 @@ test("P5: one that never arrived is reported with the time when it can be settle
 
   const first = await run(place, ["run", "set.csv", "--yes"], proxy);
   expect(first, first.stderr).toMatchObject({ code: 8 });
-  expect(first.stdout).toMatch(/unknown +1, not yet known whether they were charged/);
+  expect(first.stdout).toMatch(/unknown +1, not yet known whether charged/);
   expect(first.stdout).toMatch(
     /Next: `bulkgen resume` after \d{4}-\d\d-\d\d \d\d:\d\d UTC checks again, and decides by (\d{4}-\d\d-\d\d )?\d\d:\d\d( UTC)? whether 1 lost request was charged/,
   );
