@@ -113,10 +113,18 @@ export class ServedKeys {
         id: this.random.uuid(),
         accountId: accountId ?? userId,
         hash: keyHash(key),
-        name,
+        name: this.numbered(name),
         createdAt: now,
       });
     });
+  }
+
+  /** The name, with a number if a good key has it: `this workspace 2`. */
+  private numbered(name: string): string {
+    const taken = new Set(this.list().flatMap((known) => (known.revokedAt === null ? [known.name] : [])));
+    let free = name;
+    for (let number = 2; taken.has(free); number++) free = `${name} ${number}`;
+    return free;
   }
 
   /** A new account. */

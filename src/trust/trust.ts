@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../core/exit.js";
+import { openSqlite, type Sqlite } from "../sqlite.js";
 import { terminalText } from "../text/terminal.js";
 import { writeWholeNow } from "../whole-file.js";
 
@@ -66,24 +67,21 @@ export function agree(
   values: readonly Pick<FolderValue, "setting" | "value">[],
   now: number,
 ): void {
-  const missing = notAgreed(
-    sharedFolder,
-    folder,
-    values.map((each) => ({ ...each, from: "" })),
-  );
-  const wanted = new Map(values.map(({ setting, value }) => [setting, hashOf(setting, value)]));
+  const hashes = values.map(({ setting, value }) => ({ setting, sha256: hashOf(setting, value) }));
+  const wanted = new Map(hashes.map(({ setting, sha256 }) => [setting, sha256]));
   const real = realFolder(folder);
-  const before = readTrust(sharedFolder).folders[real] ?? [];
   const isReplaced = ({ setting, sha256 }: Agreement) =>
     setting.startsWith(scheduleSetting("")) && wanted.has(setting) && wanted.get(setting) !== sha256;
-  if (missing.length === 0 && !before.some(isReplaced)) return;
+  const missingIn = (agreed: readonly Agreement[]) =>
+    hashes.filter(
+      (each) => !agreed.some((one) => one.setting === each.setting && one.sha256 === each.sha256),
+    );
+  const before = readTrust(sharedFolder).folders[real] ?? [];
+  if (missingIn(before).length === 0 && !before.some(isReplaced)) return;
+  const at = new Date(now).toISOString();
   change(sharedFolder, (trust) => {
-    const added = missing.map(({ setting, value }) => ({
-      setting,
-      sha256: hashOf(setting, value),
-      at: new Date(now).toISOString(),
-    }));
-    trust.folders[real] = [...(trust.folders[real] ?? []).filter((each) => !isReplaced(each)), ...added];
+    const agreed = (trust.folders[real] ?? []).filter((each) => !isReplaced(each));
+    trust.folders[real] = [...agreed, ...missingIn(agreed).map((each) => ({ ...each, at }))];
   });
 }
 
@@ -232,10 +230,35 @@ function record<Value>(): Record<string, Value> {
   return Object.create(null) as Record<string, Value>;
 }
 
+/** Commands of this user in other folders change the record, too: one after the other. Throws the system's error. */
 function change(sharedFolder: string, edit: (trust: TrustDocument) => void): void {
-  const trust = readTrust(sharedFolder);
-  edit(trust);
   const path = trustFile(sharedFolder);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeWholeNow(path, `${JSON.stringify(trust, null, 2)}\n`, 0o600);
+  const lock = lockOf(join(sharedFolder, "trust.lock"));
+  try {
+    const trust = readTrust(sharedFolder);
+    edit(trust);
+    writeWholeNow(path, `${JSON.stringify(trust, null, 2)}\n`, 0o600);
+  } finally {
+    lock?.close();
+  }
+}
+
+/** How long (ms) another process may have the lock: it writes a small file. */
+const lockMs = 10_000;
+
+/** A lock that is held until it is closed, or its process ends. Null where no file can be written: nothing will be changed there. */
+function lockOf(path: string): Sqlite | null {
+  let db: Sqlite | null = null;
+  try {
+    db = openSqlite(path, { timeout: lockMs });
+    // Nothing is written to it.
+    db.pragma("journal_mode = MEMORY");
+    db.exec("BEGIN EXCLUSIVE");
+    return db;
+  } catch (error) {
+    db?.close();
+    if (/^SQLITE_(CANTOPEN|READONLY|IOERR|FULL)/.test((error as { code?: string }).code ?? "")) return null;
+    throw error;
+  }
 }

@@ -12,6 +12,8 @@ models: [{ key: hero, provider: vendor, category: image, credits: 4, request: { 
 `).open();
   const shell = newPlace();
   const state = ["--state", join(service.folder, "state")];
+  // The service was started beside the commands.
+  expect((await run(shell, ["trust", "--yes", ...state])).code).toBe(0);
   const keys = (line: string) => run(shell, ["serve", "keys", ...line.split(" "), ...state]);
   const json = async (line: string) => JSON.parse((await keys(`${line} --json`)).stdout);
   const create = async (line: string) => {

@@ -119,7 +119,20 @@ async function service(
   if (!countable) return [...settings, ...serviceUnchecked(`no request can be counted without ${ledger}`)];
   const place = flags.sandbox ? withoutTraces(workspace) : workspace;
   // The checks above report problems with the settings.
-  const { connection, close } = await connect(flags, machine, place, { warn: () => {} });
+  const connected = await connect(flags, machine, place, { warn: () => {}, isBrief: true }).catch(
+    (error: unknown) => {
+      if (models === null || !(error instanceof EarlyExit)) throw error;
+      const got = error.message;
+      return problem("own service", {
+        expected: "a service of the models",
+        got,
+        todo: "do that, then check again",
+      });
+    },
+  );
+  if ("state" in connected)
+    return [...settings, connected, ...serviceUnchecked("needs the service of the models")];
+  const { connection, close } = connected;
   try {
     const options = {
       connection,

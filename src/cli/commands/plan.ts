@@ -48,7 +48,7 @@ export async function plan({
   const options = {
     workspace,
     manifest,
-    connect: () => connect(flags, machine, workspace, { manifest: args.manifest }),
+    connect: () => connect(flags, machine, workspace, { manifest: args.manifest, isBrief: true }),
     ...sheetOptions(flags, machine),
     run: runOptions(flags),
     publish: publishSettings(flags),

@@ -20,6 +20,13 @@ export interface Connected {
   close(): Promise<void>;
 }
 
+interface ConnectOptions {
+  manifest?: string;
+  warn?: (line: string) => void;
+  /** The command only reads, and ends soon. */
+  isBrief?: boolean;
+}
+
 /**
  * The service that the flags and the environment name; starts the sandbox if that is asked for. Warnings about the
  * settings are printed before anything is sent. Throws EarlyExit.
@@ -28,13 +35,13 @@ export async function connect(
   flags: SharedFlags,
   machine: Machine,
   workspace: Workspace,
-  { manifest, warn }: { manifest?: string; warn?: (line: string) => void } = {},
+  { manifest, warn, isBrief = false }: ConnectOptions = {},
 ): Promise<Connected> {
   if (flags.sandbox) return connectSandbox(machine, workspace, { manifest, models: flags.models });
   if (flags.models !== undefined) {
     const { connectOwnService } = await import("./own-service.js");
     const file = resolve(machine.cwd, flags.models);
-    return connectOwnService(file, machine, workspace, flags.trustAddress ?? false);
+    return connectOwnService(file, machine, workspace, { trust: flags.trustAddress ?? false, isBrief });
   }
   const onStderr = (line: string) => machine.stderr.write(`bulkgen: ${line}\n`);
   return { connection: remote(flags, machine, workspace, warn ?? onStderr), close: async () => {} };
@@ -121,7 +128,7 @@ export async function withAccount<Result>(
   use: (account: OpenAccount) => Promise<Result>,
 ): Promise<Result> {
   const workspace = forReading(workspaceOf(flags, machine), flags.sandbox ?? false);
-  const { connection, close } = await connect(flags, machine, workspace);
+  const { connection, close } = await connect(flags, machine, workspace, { isBrief: true });
   try {
     const account = await openAccount({
       connection,

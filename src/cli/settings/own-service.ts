@@ -186,7 +186,7 @@ export async function connectOwnService(
   file: string,
   machine: Machine,
   workspace: Workspace,
-  trust: boolean,
+  { trust, isBrief }: { trust: boolean; isBrief: boolean },
 ): Promise<{ connection: ServiceConnection; close(): Promise<void> }> {
   const { root, sharedFolder } = workspace;
   const folder = serviceFolder(workspace);
@@ -214,13 +214,13 @@ export async function connectOwnService(
   // A workspace that was never used gets no folder from a command that only reads.
   if (!existsSync(workspace.markerFolder)) {
     const running = await started(file, machine, { folder: ":memory:" });
-    running.service.keys.own(own, machine.clock.now());
+    await admit(running, own, machine);
     return { connection: connection(running.url), close: () => running.close() };
   }
   agreeToState(folder, machine, sharedFolder);
-  const running = await holdService(file, machine, { folder });
+  const running = await holdInTurn(file, machine, { folder, isBrief });
   if (running === null) {
-    const url = readAddress(addressFile(folder, sharedFolder));
+    const url = readNoted(addressFile(folder, sharedFolder))?.url ?? null;
     if (url === null)
       throw new EarlyExit(
         "locked",
@@ -229,13 +229,46 @@ export async function connectOwnService(
     await admitOwnKey(folder, own, machine);
     return { connection: connection(url), close: async () => {} };
   }
-  running.service.keys.own(own, machine.clock.now());
+  await admit(running, own, machine);
   const close = async () => {
     const { unanswered } = running.service.works;
     if (unanswered > 0) machine.stderr.write(`bulkgen: ${waitingText(unanswered)}\n`);
     await running.close();
   };
   return { connection: connection(running.url), close };
+}
+
+/** How long (ms) a command waits for one that will end soon, or has only begun. */
+const turnMs = { brief: 60_000, starting: 5_000 };
+
+/**
+ * Serves a models file as soon as no other process does; null if one does that lasts. The service of a command that only reads
+ * would end in the middle of a run.
+ */
+async function holdInTurn(
+  file: string,
+  machine: Machine,
+  options: HoldOptions,
+): Promise<RunningService | null> {
+  const { clock, stderr } = machine;
+  const { folder } = options;
+  const signal = machine.interrupt();
+  for (let waited = 0; ; waited += 200) {
+    const running = await holdService(file, machine, options);
+    if (running !== null) return running;
+    const noted = readNoted(addressFile(folder, sharedFolderOf(machine.env)));
+    if (
+      noted?.isBrief === false ||
+      signal.aborted ||
+      waited >= (noted === null ? turnMs.starting : turnMs.brief)
+    )
+      return null;
+    if (waited === 1_000)
+      stderr.write(
+        "bulkgen: waiting for another command, which uses the models of this workspace and ends soon\n",
+      );
+    await clock.sleep(200, signal);
+  }
 }
 
 /** What is said while paid requests have no answer yet. */
@@ -249,6 +282,18 @@ function addressFile(folder: string, sharedFolder: string): string {
   return join(sharedFolder, "services", `${name}.json`);
 }
 
+interface HoldOptions extends Pick<ServedOptions, "folder" | "host" | "port" | "publicUrl" | "tls"> {
+  /** The command only reads, and ends soon. */
+  isBrief?: boolean;
+}
+
+/** A service that runs, as other commands find it. */
+interface NotedService {
+  url: string;
+  pid: number;
+  isBrief: boolean;
+}
+
 /**
  * Serves a models file from a folder until it is closed; null if another process does. Other commands of this user on this machine
  * find its address.
@@ -256,28 +301,30 @@ function addressFile(folder: string, sharedFolder: string): string {
 export async function holdService(
   file: string,
   machine: Machine,
-  options: Pick<ServedOptions, "folder" | "host" | "port" | "publicUrl" | "tls">,
+  { isBrief = false, ...options }: HoldOptions,
 ): Promise<RunningService | null> {
   const { folder, host = "127.0.0.1" } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lock = takeLock(join(folder, "service.lock"));
   if (lock === null) return null;
   const noted = addressFile(folder, sharedFolderOf(machine.env));
+  let running: RunningService | null = null;
   try {
-    const running = await started(file, machine, options);
+    running = await started(file, machine, options);
+    const { ownUrl: url, close: end } = running;
     // Not the public one: from here, the name of a proxy may lead nowhere.
-    const { ownUrl: url } = running;
     if (isLoopbackHost(host)) {
       mkdirSync(dirname(noted), { recursive: true, mode: 0o700 });
-      writeWholeNow(noted, JSON.stringify({ url, pid: process.pid }));
+      writeWholeNow(noted, JSON.stringify({ url, pid: process.pid, isBrief } satisfies NotedService));
     }
     const close = async () => {
       rmSync(noted, { force: true });
-      await running.close();
+      await end();
       lock.release();
     };
     return { ...running, close };
   } catch (error) {
+    await running?.close();
     lock.release();
     throw error;
   }
@@ -306,10 +353,22 @@ async function started(
   }
 }
 
+/** Lets a workspace use the service that runs here; if that fails, nothing runs on without its command. */
+async function admit(running: RunningService, own: OwnKey, { clock }: Pick<Machine, "clock">): Promise<void> {
+  try {
+    running.service.keys.own(own, clock.now());
+  } catch (error) {
+    await running.close();
+    throw error;
+  }
+}
+
+type OwnKey = Parameters<RunningService["service"]["keys"]["own"]>[0];
+
 /** Lets a workspace use the service that another process has, such as `bulkgen serve`. */
 async function admitOwnKey(
   folder: string,
-  own: { key: string; userId: string; name: string },
+  own: OwnKey,
   { clock, random }: Pick<Machine, "clock" | "random">,
 ): Promise<void> {
   const [{ SqliteState }, { ServedKeys }] = await Promise.all([
@@ -347,10 +406,10 @@ function identityOf(
   };
 }
 
-function readAddress(path: string): string | null {
+function readNoted(path: string): Pick<NotedService, "url" | "isBrief"> | null {
   try {
-    const { url } = JSON.parse(readFileSync(path, "utf8")) as { url?: unknown };
-    return typeof url === "string" ? url : null;
+    const { url, isBrief } = JSON.parse(readFileSync(path, "utf8")) as Partial<NotedService>;
+    return typeof url === "string" ? { url, isBrief: isBrief === true } : null;
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
@@ -12,7 +12,7 @@ import { makeOwnFile } from "../../store/open.js";
 import { count } from "../../text/amounts.js";
 import { leavesReally } from "../../text/inside.js";
 import { terminalText } from "../../text/terminal.js";
-import { agree, type FolderValue, notAgreed } from "../../trust/trust.js";
+import { agree, agreedFolders, type FolderValue, notAgreed } from "../../trust/trust.js";
 
 /**
  * The state of a service may have come with the folder. Its open jobs say which programs are started and where keys are sent, and
@@ -50,10 +50,14 @@ export function openJobs(folder: string): { settings: ModelSettings; provider: P
  */
 export function agreeToState(
   folder: string,
-  { random, clock }: Pick<Machine, "random" | "clock">,
+  { random, clock, stderr }: Pick<Machine, "random" | "clock" | "stderr">,
   sharedFolder: string,
 ): void {
   withState(folder, (state) => {
+    if (isNew(state, random) && hadState(sharedFolder, folder))
+      stderr.write(
+        `bulkgen: ${terminalText(stateFile(folder))} is new, and the one that was here before is gone with its keys, budgets and unfinished jobs. If you did not remove it, restore it from a backup.\n`,
+      );
     const known = state.setting(idName);
     if (known !== undefined && notAgreed(sharedFolder, folder, [{ ...named(known), from: "" }]).length === 0)
       return;
@@ -80,11 +84,13 @@ export function openState(folder: string): SqliteState {
 /** A full disk or a lock is nothing that the file has to be replaced for. */
 function refusalOf(folder: string, error: unknown): unknown {
   const { code, message } = error as { code?: string; message: string };
-  if (!/^SQLITE_(ERROR|NOTADB|CORRUPT)/.test(String(code))) return error;
   const file = stateFile(folder);
+  const isFolder = statSync(file, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (!isFolder && !/^SQLITE_(ERROR|NOTADB|CORRUPT)/.test(String(code))) return error;
+  const why = isFolder ? "it is a folder; expected a file" : message.replace(`${file}: `, "");
   return new EarlyExit(
     "usage",
-    `${terminalText(file)} cannot be used as the state of a service: ${terminalText(message.replace(`${file}: `, ""))}. Nothing was sent. Restore it from a backup, or move ${terminalText(folder)} away to begin with a new one, which knows no job of the old one.`,
+    `${terminalText(file)} cannot be used as the state of a service: ${terminalText(why)}. Nothing was sent. Restore it from a backup, or move ${terminalText(folder)} away to begin with a new one, which knows no job of the old one.`,
   );
 }
 
@@ -99,8 +105,18 @@ export function refuseLinkedState(root: string, folder: string): void {
 
 const idName = "state id";
 
+const stateSetting = "service state";
+
+/** Whether a state of this folder was made or agreed to on this machine before. */
+function hadState(sharedFolder: string, folder: string): boolean {
+  const real = realpathSync(folder);
+  return agreedFolders(sharedFolder).some(
+    (known) => known.folder === real && known.agreements.some(({ setting }) => setting === stateSetting),
+  );
+}
+
 function named(name: string) {
-  return { setting: "service state", value: createHash("sha256").update(name).digest("hex").slice(0, 12) };
+  return { setting: stateSetting, value: createHash("sha256").update(name).digest("hex").slice(0, 12) };
 }
 
 /** Whether a state has nothing in it but tables that this program makes: nobody has used it yet, here or elsewhere. */

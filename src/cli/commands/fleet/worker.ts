@@ -118,17 +118,19 @@ async function refuseOtherKey(
     if (!(error instanceof EarlyExit)) throw error;
     throw new EarlyExit(error.exit, `${error.message} With --only archive a worker needs neither.`);
   });
-  if (run === undefined) return close();
-  const log = await openLog(flags, machine);
-  const account = await openAccount({
-    connection,
-    place: workspace,
-    clock,
-    log,
-    signal,
-    onDailyLimit: "stop",
-  });
+  const undo = [close];
   try {
+    if (run === undefined) return;
+    const log = await openLog(flags, machine);
+    const account = await openAccount({
+      connection,
+      place: workspace,
+      clock,
+      log,
+      signal,
+      onDailyLimit: "stop",
+    });
+    undo.push(() => account.close());
     const user = (await account.identify()).me.user.id;
     if (isOwn(run, { user, origin: account.origin })) return;
     throw new EarlyExit(
@@ -136,7 +138,6 @@ async function refuseOtherKey(
       `the runs in this database belong to another account: expected user ${run.accountId} at ${run.origin}, got user ${user} at ${connection.origin}. Nothing was submitted. Set a key of that user, or add --only archive.`,
     );
   } finally {
-    await account.close();
-    await close();
+    while (undo.length > 0) await undo.pop()?.();
   }
 }

@@ -5,6 +5,8 @@ import type { Machine } from "../../../machine.js";
 import { ServedKeys } from "../../../serve/keys.js";
 import { Journal } from "../../../serve/works/journal.js";
 import type { SqliteState } from "../../../service/state/sqlite-state.js";
+import { shellWord } from "../../../text/shell.js";
+import { notAgreed, unagreed } from "../../../trust/trust.js";
 import { markerName, sharedFolderOf } from "../../../workspace/workspace.js";
 import {
   agreeToState,
@@ -40,7 +42,12 @@ export function withBooks<Result>(
       "usage",
       `there is no service in ${folder}. Give the folder of its models file's .bulkgen/service with --state.`,
     );
-  if (stateValues(folder, machine).length === 0) agreeToState(folder, machine, sharedFolderOf(machine.env));
+  const sharedFolder = sharedFolderOf(machine.env);
+  const values = stateValues(folder, machine);
+  const asked = notAgreed(sharedFolder, folder, values);
+  const trust = `bulkgen trust${flags.state === undefined ? "" : ` --state ${shellWord(flags.state)}`}`;
+  if (asked.length > 0) throw unagreed(folder, asked, trust);
+  if (values.length === 0) agreeToState(folder, machine, sharedFolder);
   const state = openState(folder);
   try {
     return use({ state, keys: new ServedKeys(state, machine.random), journal: new Journal(state) });

@@ -66,7 +66,7 @@ export async function trust({
   const planPath = resolve(machine.cwd, manifest ?? "");
   const places = plan === null ? [] : placesOf(planPath, { ...plan, workspace: root });
   plan?.items.close();
-  const states = flags.models === undefined || flags.sandbox ? [] : stateFolders(workspace, flags, machine);
+  const states = flags.sandbox ? [] : stateFolders(workspace, flags, machine);
   const ofStates = states.map((folder) => ({ folder, values: stateValues(folder, machine) }));
   const ofModels =
     flags.models === undefined || flags.sandbox
