@@ -145,7 +145,9 @@ export class Sheets {
         throw new Refused(`${file} has changed since this page read it, so your change was not saved`);
       const { records, form } = await this.read(asked);
       const changed = changedRecords(records, form.headerRow, changes);
-      const to = this.copyOf(file, form.delimiter === "\t" ? ".tsv" : ".csv");
+      const own = extname(file).toLowerCase();
+      const ending = formatsByExtension[own] === "csv" ? own : form.delimiter === "\t" ? ".tsv" : ".csv";
+      const to = this.copyOf(file, ending);
       await this.write(to, Buffer.from(csvText(changed, form.delimiter)));
       return this.open({ file: to });
     });

@@ -146,7 +146,7 @@ const itemStory = z.strictObject({
   item: shownItem.extend({
     edition: z.string(),
     variant: z.int(),
-    polls: count("how often its task was asked for"),
+    tries: count("how often its task was asked for in vain, or a file of it was fetched in vain"),
     nextAt: utcMs("when its task is polled again"),
     params: text("JSON"),
     inputs: text("JSON"),

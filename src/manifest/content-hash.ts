@@ -3,9 +3,8 @@ import { extname } from "node:path";
 import { sha256Of } from "../text/pieces.js";
 import { isOfFiles } from "./folder.js";
 import { standardInput } from "./formats/bytes.js";
+import { formatsByExtension } from "./formats/extensions.js";
 import { openSource } from "./read.js";
-
-const jobExtensions: readonly string[] = [".yaml", ".yml", ".json"];
 
 /**
  * SHA-256 of a manifest's file, and of the file that it names for its rows: whether it says the same as before. Null where there is
@@ -13,7 +12,8 @@ const jobExtensions: readonly string[] = [".yaml", ".yml", ".json"];
  */
 export async function contentHash(manifest: string): Promise<string | null> {
   if (manifest === standardInput || isOfFiles(manifest)) return null;
-  const isJob = jobExtensions.includes(extname(manifest).toLowerCase());
+  const format = formatsByExtension[extname(manifest).toLowerCase()];
+  const isJob = format === "YAML" || format === "JSON";
   const { rowsFile } = isJob ? await openSource(manifest, {}) : {};
   try {
     return await sha256Of(bytesOf([manifest, ...(rowsFile === undefined ? [] : [rowsFile])]));

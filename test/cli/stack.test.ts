@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { reportError, stackWithModules } from "../../src/cli/output/ending.js";
 import { EarlyExit } from "../../src/core/exit.js";
 import type { Machine } from "../../src/machine.js";
+import { openSqlite } from "../../src/sqlite.js";
 
 let root: string;
 
@@ -52,4 +53,26 @@ test("P24: a message shows names from outside without control characters, and ke
     }),
   ).toBe(2);
   expect(written.join("")).toBe("bulkgen: which?\n  a\n  b\n");
+});
+
+test("P18: a database that another process has locked is no mistake of this command", async () => {
+  const db = join(root, "state.db");
+  const other = openSqlite(db);
+  other.exec("create table items (id integer); begin immediate");
+  const own = openSqlite(db, { timeout: 0 });
+  const written: string[] = [];
+  const stderr = { write: (text: string) => written.push(text) };
+  const machine = { stderr, env: {}, clock: { now: () => 0 }, cwd: "/" } as unknown as Machine;
+  let exit: number | null = null;
+  try {
+    own.exec("begin immediate");
+  } catch (error) {
+    exit = await reportError(error, machine, { json: false, jsonLines: false });
+  }
+  own.close();
+  other.close();
+  expect([exit, written.join("")]).toEqual([
+    9,
+    expect.stringContaining("try again when that process has ended"),
+  ]);
 });

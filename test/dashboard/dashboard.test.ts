@@ -340,6 +340,17 @@ describe("start work", () => {
     expect(rows[0]?.cells).toEqual(["cup", "plain-image", "=1+1", "5"]);
   });
 
+  test.each(["set.csv", "set.tsv"])(
+    "a dropped sheet with tabs stays the file %s when a cell changes",
+    async (name) => {
+      const { kept, post, place } = await dropped(sheet.replaceAll(",", "\t"), name);
+      const cells = `/api/sheet/cells?file=${kept.file}&version=${encodeURIComponent(kept.version)}`;
+      const changed = await post<DroppedSheet>(cells, [{ row: 2, column: "prompt", value: "a blue cup" }]);
+      expect(changed.file).toBe(kept.file);
+      expect(place.read(kept.file)).toContain("\ta blue cup");
+    },
+  );
+
   test("a schedule is shown without the secrets in its addresses", async () => {
     const { get, kept, place } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
     const addresses = [

@@ -64,7 +64,7 @@ test("a run waits for a command that only reads, whose service would end in the 
   writeFileSync(noted, JSON.stringify({ ...JSON.parse(readFileSync(noted, "utf8")), isBrief: true }));
   at.write("more.csv", "id,prompt,model\nb,a boat,pic\n");
   const running = started(at, ["run", "more.csv", "--yes"], {});
-  await running.prints(/waiting for another command, which uses the models of this workspace and ends soon/);
+  await running.prints(/waiting for another command that uses the models of this workspace/);
   other.interrupt();
   expect((await other.ended).code).toBe(0);
   expect((await running.ended).code).toBe(0);

@@ -103,6 +103,8 @@ export function exitOf(error: unknown): ExitName {
   if (error instanceof EarlyExit) return error.exit;
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (name === "DatabaseTrouble") return "unreachable";
+  // Another process was stopped, or works long, in the middle of a transaction.
+  if (code?.startsWith("SQLITE_BUSY")) return "locked";
   return saysWhatToDo(name) || refusals.test(code ?? "") ? "usage" : "crash";
 }
 

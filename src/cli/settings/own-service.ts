@@ -23,7 +23,7 @@ import { sharedFolderOf, type Workspace } from "../../workspace/workspace.js";
 import { envFile, isLinkedAway } from "./env.js";
 import { fileTrouble } from "./file-trouble.js";
 
-/** The service of a models file, inside the command. */
+/** The service of a models file: what it may do, where it is, and in which process it runs. */
 
 /** What a models file does on this machine or with this user's keys, each as a value that the user agrees to. */
 export async function modelsValues(
@@ -79,7 +79,7 @@ function valuesOfModel(
   return [...values, { setting: `provider ${name}`, value, from }];
 }
 
-/** As it is asked: letters of other alphabets could look like those of a known host. */
+/** The address as requests are sent to it, in ASCII: letters of other alphabets could look like those of a known host. */
 function plainAddress(address: string): string {
   const { origin, pathname } = new URL(address);
   return origin + (pathname === "/" ? "" : pathname);
@@ -219,15 +219,9 @@ export async function connectOwnService(
   }
   agreeToState(folder, machine, sharedFolder);
   const running = await holdInTurn(file, machine, { folder, isBrief });
-  if (running === null) {
-    const url = readNoted(addressFile(folder, sharedFolder))?.url ?? null;
-    if (url === null)
-      throw new EarlyExit(
-        "locked",
-        `another process has the service of ${root}, and does not say where it is: it is just starting, or serves others too. Nothing was sent. Give the command again in a moment, or set BULKGEN_BASE_URL and a key of that service.`,
-      );
+  if (typeof running === "string") {
     await admitOwnKey(folder, own, machine);
-    return { connection: connection(url), close: async () => {} };
+    return { connection: connection(running), close: async () => {} };
   }
   await admit(running, own, machine);
   const close = async () => {
@@ -242,33 +236,48 @@ export async function connectOwnService(
 const turnMs = { brief: 60_000, starting: 5_000 };
 
 /**
- * Serves a models file as soon as no other process does; null if one does that lasts. The service of a command that only reads
- * would end in the middle of a run.
+ * Serves a models file as soon as no other process does; the address of the other process's service if that one lasts, or if this
+ * command only reads, too. The service of a command that only reads would end in the middle of a run. Throws EarlyExit.
  */
 async function holdInTurn(
   file: string,
   machine: Machine,
-  options: HoldOptions,
-): Promise<RunningService | null> {
+  options: HoldOptions & { folder: string },
+): Promise<RunningService | string> {
   const { clock, stderr } = machine;
-  const { folder } = options;
+  const { folder, isBrief } = options;
   const signal = machine.interrupt();
-  for (let waited = 0; ; waited += 200) {
+  let isSaid = false;
+  for (let waited = 0; !signal.aborted; waited += stepMs) {
     const running = await holdService(file, machine, options);
     if (running !== null) return running;
     const noted = readNoted(addressFile(folder, sharedFolderOf(machine.env)));
-    if (
-      noted?.isBrief === false ||
-      signal.aborted ||
-      waited >= (noted === null ? turnMs.starting : turnMs.brief)
-    )
-      return null;
-    if (waited === 1_000)
-      stderr.write(
-        "bulkgen: waiting for another command, which uses the models of this workspace and ends soon\n",
+    if (noted?.isBrief === false) return noted.url;
+    if (noted === null && waited >= turnMs.starting)
+      throw lockedBy(
+        "another process",
+        "does not say where it is: it is just starting, or serves others too",
       );
-    await clock.sleep(200, signal);
+    if (noted !== null && waited >= turnMs.brief) {
+      if (isBrief) return noted.url;
+      throw lockedBy("a command that only reads", "has not ended for a minute");
+    }
+    if (waited >= 1_000 && !isSaid) {
+      stderr.write("bulkgen: waiting for another command that uses the models of this workspace\n");
+      isSaid = true;
+    }
+    await clock.sleep(stepMs, signal);
   }
+  throw new EarlyExit("interrupted", "interrupted. Nothing was sent.");
+}
+
+const stepMs = 200;
+
+function lockedBy(who: string, why: string): EarlyExit {
+  return new EarlyExit(
+    "locked",
+    `${who} has the service of this workspace's models, and ${why}. Nothing was sent. Give the command again in a moment, or set BULKGEN_BASE_URL and a key of that service.`,
+  );
 }
 
 /** What is said while paid requests have no answer yet. */
@@ -290,7 +299,6 @@ interface HoldOptions extends Pick<ServedOptions, "folder" | "host" | "port" | "
 /** A service that runs, as other commands find it. */
 interface NotedService {
   url: string;
-  pid: number;
   isBrief: boolean;
 }
 
@@ -315,7 +323,7 @@ export async function holdService(
     // Not the public one: from here, the name of a proxy may lead nowhere.
     if (isLoopbackHost(host)) {
       mkdirSync(dirname(noted), { recursive: true, mode: 0o700 });
-      writeWholeNow(noted, JSON.stringify({ url, pid: process.pid, isBrief } satisfies NotedService));
+      writeWholeNow(noted, JSON.stringify({ url, isBrief } satisfies NotedService));
     }
     const close = async () => {
       rmSync(noted, { force: true });
@@ -371,11 +379,11 @@ async function admitOwnKey(
   own: OwnKey,
   { clock, random }: Pick<Machine, "clock" | "random">,
 ): Promise<void> {
-  const [{ SqliteState }, { ServedKeys }] = await Promise.all([
-    import("../../service/state/sqlite-state.js"),
+  const [{ openState }, { ServedKeys }] = await Promise.all([
+    import("./service-state.js"),
     import("../../serve/keys.js"),
   ]);
-  const state = new SqliteState(join(folder, "state.db"), { durable: true });
+  const state = openState(folder);
   try {
     new ServedKeys(state, random).own(own, clock.now());
   } finally {
@@ -406,7 +414,7 @@ function identityOf(
   };
 }
 
-function readNoted(path: string): Pick<NotedService, "url" | "isBrief"> | null {
+function readNoted(path: string): NotedService | null {
   try {
     const { url, isBrief } = JSON.parse(readFileSync(path, "utf8")) as Partial<NotedService>;
     return typeof url === "string" ? { url, isBrief: isBrief === true } : null;

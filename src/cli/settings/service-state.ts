@@ -77,12 +77,12 @@ export function openState(folder: string): SqliteState {
     makeOwnFile(stateFile(folder));
     return new SqliteState(stateFile(folder), { durable: true });
   } catch (error) {
-    throw refusalOf(folder, error);
+    throw unusable(folder, error);
   }
 }
 
 /** A full disk or a lock is nothing that the file has to be replaced for. */
-function refusalOf(folder: string, error: unknown): unknown {
+function unusable(folder: string, error: unknown): unknown {
   const { code, message } = error as { code?: string; message: string };
   const file = stateFile(folder);
   const isFolder = statSync(file, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -148,7 +148,7 @@ function withState<Result>(folder: string, use: (state: SqliteState) => Result):
   try {
     return use(state);
   } catch (error) {
-    throw refusalOf(folder, error);
+    throw unusable(folder, error);
   } finally {
     state.close();
   }

@@ -1,14 +1,14 @@
 import type { Credits } from "../money.js";
 import type { Day } from "../quota/quota.js";
 
-/** What the spend log is told, and what it tells. */
+/** What is written to the spend log, and what it answers. */
 
 export interface PaidElsewhere {
   entry: number;
   itemKey: string;
   /** By the service's clock as far as it was known (UTC ms). */
   sentAt: number;
-  /** The name of that workspace, and the folder in which it was last used. */
+  /** The name of the workspace that paid, and the folder in which it was last used. */
   workspace: string;
   root: string;
   /** It has no answer, and may have been charged. */
@@ -74,7 +74,7 @@ export interface BalanceMark {
   /** The position of the reading itself, if it was recorded: charges that it shows are in the balance. */
   reading: number | null;
   /**
-   * A day earlier (UTC ms by the service): requests sent by then without an answer are included in it, or were never
+   * A day before GET me was sent (UTC ms by the service): requests sent by then without an answer are included in it, or were never
    * charged.
    */
   dayBefore: number;

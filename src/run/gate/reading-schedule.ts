@@ -4,7 +4,7 @@ import { dayMs, freeSlots, nextSendAt } from "../../core/quota/quota.js";
 import type { GatePorts } from "./ports.js";
 
 /** Milliseconds until the next check whether a reading can be taken: the last POST of another process, or a pause, has ended. */
-const gateMs = 1_000;
+const busyMs = 1_000;
 /** Milliseconds until counters that could not be read are tried again: doubling, because each try costs requests. */
 const retryMs = 30_000;
 const retryMsMax = 60 * 60_000;
@@ -100,7 +100,7 @@ export class ReadingSchedule {
 
   /** A POST of the key was in flight in another process, so the counters would have proved nothing and were not read. */
   wasBusy(): void {
-    this.retry = this.time.wait(gateMs);
+    this.retry = this.time.wait(busyMs);
   }
 
   /** The counters could not be read. */
@@ -109,7 +109,7 @@ export class ReadingSchedule {
     this.unread = { lasts, failures: failures + 1, error };
     // A pause that the service asks for is over when there is a slot again.
     const isPaused = error instanceof ServiceError && isPause(error);
-    this.retry = this.time.wait(isPaused ? gateMs : Math.min(retryMsMax, retryMs * 2 ** failures));
+    this.retry = this.time.wait(isPaused ? busyMs : Math.min(retryMsMax, retryMs * 2 ** failures));
   }
 
   private get time() {

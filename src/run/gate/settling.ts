@@ -23,7 +23,7 @@ const againMs = 600_000;
 const restTimes = 20;
 /**
  * After so many judgements in vain the next one makes other writers wait. A run on an unlimited plan writes to the spend log
- * fifty times a second, and a judgement of twenty thousand paid requests takes a third of one.
+ * fifty times a second, and a judgement of twenty thousand paid requests takes a third of a second.
  */
 const overtakenMax = 3;
 
@@ -55,7 +55,7 @@ export class Settling {
 
   /** The judgement in progress. */
   private judging: Promise<void> = Promise.resolve();
-  /** How many requests this execution has lost. */
+  /** How many requests this execution has lost, and repeated in vain. */
   private losses = 0;
 
   constructor(
@@ -81,8 +81,8 @@ export class Settling {
   }
 
   /**
-   * Whether settling keeps the run open: until everything is settled if the user wants that, otherwise only for a
-   * reading that can be taken soon.
+   * Whether settling keeps the run open: until everything is settled if the user wants that, otherwise only for polls that
+   * no judgement has used yet, and for a reading that can be taken soon.
    */
   keepsOpen(quota: Quota, now: number): boolean {
     const isSoon = !isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now);

@@ -20,7 +20,7 @@ export class Verdicts {
     private readonly ports: Pick<GatePorts, "store" | "spendLog" | "clock">,
     private readonly runId: number,
     private readonly orphanCredits: Credits,
-    /** Told of an item that has failed, because all its requests were lost. */
+    /** Told of an item that has failed, because too many of its requests in a row were lost. */
     private readonly onGivenUp: (item: Item, note: string) => void,
   ) {}
 
@@ -49,7 +49,7 @@ export class Verdicts {
       // A repeated request brings the task; any other verdict would hold the item without it.
       if (found?.verdict !== "not_charged" && (await this.mayRepeat(item, attempt))) this.areWithheld = true;
       else if (found) await this.give(item, found.verdict, found.evidence);
-      // The first reading would only be the baseline, and a service may never allow one.
+      // Without a reading before the request, the next one proves nothing about it: it would only be the first to compare with.
       else if (!isRead) await this.give(item, "undecided", unreadBefore);
     }
   }
@@ -91,7 +91,10 @@ export class Verdicts {
     }
   }
 
-  /** A free item would always be within the credits, so it is submitted again only if some are allowed, and so often. */
+  /**
+   * Submits an item again if the credits for that cover it. A free item is always covered, so it is submitted again only if some
+   * credits are allowed at all, and no more than `triesMax` times in a row.
+   */
   private async resubmit(item: Item): Promise<void> {
     const { store, clock } = this.ports;
     const { orphanCredits } = this;

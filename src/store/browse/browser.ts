@@ -237,7 +237,7 @@ function asFile(row: unknown, root: string): BrowsedFile {
 /**
  * A workspace page by page, for readers of a workspace that may have hundreds of runs and a hundred thousand items,
  * while other processes work in it. Each question is answered from an index or a maintained sum, except a search for
- * words.
+ * words, and the progress of a run, which reads the times of its items.
  */
 export type Browser = ReturnType<typeof browserOn>;
 
@@ -355,7 +355,7 @@ const toldItemColumns: Columns<ToldItem> = {
   ...itemColumns,
   edition: "i.edition",
   variant: "i.variant",
-  polls: "i.polls",
+  tries: "i.polls",
   nextAt: "i.next_at",
   params: "i.params",
   inputs: "i.inputs",

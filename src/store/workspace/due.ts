@@ -8,9 +8,9 @@ import type { Database, Queries, Script } from "../script.js";
 export function dueMethods({ read, ask, sql }: Database) {
   return {
     /**
-     * What a run has to do soon: counts of its items, all open tasks, and at most `limit` items of each other kind. Of
-     * the planned items that are not parked, it returns this many for each head; with `heads` null, the first in the
-     * manifest's order. Items in `beginning` are about to be submitted, and count as submitted.
+     * What a run has to do soon: counts of its items, the open tasks that are due first, and at most `limit` items of each other
+     * kind. Of the planned items that are not parked, it returns this many for each head; with `heads` null, the first by priority
+     * and then in the manifest's order. Items in `beginning` are about to be submitted, and count as submitted.
      */
     due: (
       runId: number,
@@ -22,7 +22,7 @@ export function dueMethods({ read, ask, sql }: Database) {
       read(function* () {
         const found = yield* due(sql, runId, limit, parked, heads);
         if (beginning.length === 0) return found;
-        const begun = (yield* sql(notYetIntended).value({ beginning: JSON.stringify(beginning) })) as number;
+        const begun = (yield* sql(countOfBegun).value({ beginning: JSON.stringify(beginning) })) as number;
         const { planned, submitting } = found.counts;
         return {
           ...found,
@@ -68,11 +68,11 @@ const spent = `
   FROM run_spending WHERE run_id = @runId`;
 const spentOf = `${spent} AND model = @model`;
 // An item that has left this state has an attempt, which is counted above.
-const areBegun =
+const ofBegun =
   "FROM items WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(@beginning)) AND state = 'planned'";
-const notYetIntended = `SELECT count(*) ${areBegun}`;
-const begun = `SELECT coalesce(sum(price), 0) ${areBegun}`;
-const begunOf = `${begun} AND model = @model`;
+const countOfBegun = `SELECT count(*) ${ofBegun}`;
+const priceOfBegun = `SELECT coalesce(sum(price), 0) ${ofBegun}`;
+const priceOfBegunOf = `${priceOfBegun} AND model = @model`;
 
 /**
  * Credits of a run. An attempt without an answer counts with its price until it is settled, because it may turn out to have
@@ -89,15 +89,15 @@ function* spending(
   if (beginning.length === 0) return found;
   const ids = { beginning: JSON.stringify(beginning) };
   const prices =
-    model === undefined ? yield* sql(begun).value(ids) : yield* sql(begunOf).value({ ...ids, model });
+    model === undefined
+      ? yield* sql(priceOfBegun).value(ids)
+      : yield* sql(priceOfBegunOf).value({ ...ids, model });
   return { ...found, pending: plus(found.pending, prices as Credits) };
 }
 
-/**
- * What a run has to do soon. The loop asks at every turn, with up to many thousands of items, so each part reads its own
- * range of an index in order, up to the limit. SQLite does not do that for states joined by OR, hence the unions; and it
- * plans a statement again when a bare parameter after LIMIT is bound, hence the sums.
- */
+// What a run has to do soon. The loop asks at every turn, with up to many thousands of items, so each part reads its own range of
+// an index in order, up to the limit. SQLite does not do that for states joined by OR, hence the unions; and it plans a statement
+// again when a bare parameter after LIMIT is bound, hence the `+ 0`.
 const ofRun = "FROM items WHERE run_id = @runId AND state =";
 const first = "LIMIT @limit + 0";
 

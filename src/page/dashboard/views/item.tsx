@@ -271,7 +271,7 @@ function History({
       <h2>From row to file</h2>
       <p class="quiet">
         {counted(attempts.length, "paid request")}
-        {item.polls > 0 && `, ${counted(item.polls, "poll")}`}
+        {waits && item.tries > 0 && `, ${counted(item.tries, "poll")} so far`}
         {waits && `; next poll in ${duration(Math.max(1_000, item.nextAt - now))}`}
       </p>
       <ol>
