@@ -6,6 +6,7 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
@@ -132,6 +133,23 @@ export function makeWholeNow(path: string, text: string, mode = 0o666): void {
   }
 }
 
+/**
+ * Makes a folder with all above it. Returns the first that was made; undefined if it was there. Throws the system's error: on a
+ * read-only file system Node says ENOENT, as if a folder were missing; without `recursive` it says EROFS.
+ */
+export function makeFolders(path: string, mode = 0o777): string | undefined {
+  try {
+    return mkdirSync(path, { recursive: true, mode });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    let missing = path;
+    while (!existsSync(dirname(missing))) missing = dirname(missing);
+    mkdirSync(missing, { mode });
+    mkdirSync(path, { recursive: true, mode });
+    return missing;
+  }
+}
+
 /** Writes a file beside `path` that is to take its name, and returns its name. */
 function writePartNow(path: string, text: string, mode: number): string {
   removeAbandoned(path);
@@ -154,7 +172,8 @@ function writePartNow(path: string, text: string, mode: number): string {
       return part;
     } catch (error) {
       rmSync(part, { force: true });
-      throw error;
+      // The system does not name the file in the error of a write.
+      throw Object.assign(error as Error, { path });
     }
   }
 }

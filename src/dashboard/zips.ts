@@ -38,6 +38,8 @@ export class Zips {
   async prepare(wanted: Zipped): Promise<{ id: number; name: string; note: string | null }> {
     const browser = await this.watch.browser();
     const isFinal = "run" in wanted && wanted.final === true;
+    if ("run" in wanted && (await browser.run(wanted.run)) === null)
+      throw new Refused(`there is no run ${wanted.run}`, "missing");
     const files = isFinal
       ? await this.finalFiles(browser, wanted.run)
       : "run" in wanted

@@ -33,8 +33,10 @@ export const sandboxFlags = {
     oneOf(...plans),
   ),
   credits: option("<n>", "credits of its account (default: unchanged; 500 at first)", amount),
+  // Not from settings files: there, `models` is a models file.
   models: option("<file>", "offer the models in a file that bulkgen models --save wrote", anyText, {
     isPath: true,
+    inFiles: "never",
   }),
   switches: option("<file>", "behave like the service that this file describes", anyText, { isPath: true }),
   faults: option("<file|preset>", "inject the faults of a file or a preset, such as flaky", anyText, {

@@ -6,7 +6,6 @@ import {
   copyFileSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   mkdtempSync,
   openSync,
   renameSync,
@@ -18,6 +17,7 @@ import { basename, dirname, join } from "node:path";
 import { EarlyExit } from "../core/exit.js";
 import { noFolderSync } from "../core/ports/disk.js";
 import { copyOf, named, openSqlite, type Sqlite, statements } from "../sqlite.js";
+import { makeFolders } from "../whole-file.js";
 
 /** One version of a schema. A released version is never edited: the next change is another version. */
 export type Migration = (db: Sqlite) => void;
@@ -402,18 +402,7 @@ export function syncNames(folder: string): void {
 
 /** A folder with all above it, whose names are durable. */
 export function makeFolder(path: string, mode = 0o777): void {
-  let first: string | undefined;
-  try {
-    first = mkdirSync(path, { recursive: true, mode });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    // On a read-only file system Node says ENOENT, as if a folder were missing; without `recursive` it says EROFS.
-    let missing = path;
-    while (!existsSync(dirname(missing))) missing = dirname(missing);
-    mkdirSync(missing, { mode });
-    mkdirSync(path, { recursive: true, mode });
-    first = missing;
-  }
+  const first = makeFolders(path, mode);
   if (first === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) syncNames(dirname(made));
 }

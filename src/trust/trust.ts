@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../core/exit.js";
 import { openSqlite, type Sqlite } from "../sqlite.js";
 import { terminalText } from "../text/terminal.js";
-import { writeWholeNow } from "../whole-file.js";
+import { makeFolders, writeWholeNow } from "../whole-file.js";
 
 /**
  * What this user has agreed to. A folder may come from somebody else, and with it settings that send something outward or
@@ -233,7 +233,7 @@ function record<Value>(): Record<string, Value> {
 /** Commands of this user in other folders change the record, too: one after the other. Throws the system's error. */
 function change(sharedFolder: string, edit: (trust: TrustDocument) => void): void {
   const path = trustFile(sharedFolder);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolders(dirname(path), 0o700);
   const lock = lockOf(join(sharedFolder, "trust.lock"));
   try {
     const trust = readTrust(sharedFolder);
@@ -258,7 +258,21 @@ function lockOf(path: string): Sqlite | null {
     return db;
   } catch (error) {
     db?.close();
-    if (/^SQLITE_(CANTOPEN|READONLY|IOERR|FULL)/.test((error as { code?: string }).code ?? "")) return null;
+    const { code = "" } = error as { code?: string };
+    if (code.startsWith("SQLITE_BUSY"))
+      throw new EarlyExit(
+        "locked",
+        `another command has changed what you have agreed to for ${lockMs / 1_000} seconds, and has ${path}. Nothing was sent. Give the command again when it has ended.`,
+      );
+    if (
+      /^SQLITE_(NOTADB|CORRUPT)/.test(code) ||
+      statSync(path, { throwIfNoEntry: false })?.isFile() === false
+    )
+      throw new EarlyExit(
+        "usage",
+        `${path} is damaged. It only keeps two commands from writing at the same time, and holds nothing. Nothing was sent. Remove it, and give the command again.`,
+      );
+    if (/^SQLITE_(CANTOPEN|READONLY|IOERR|FULL)/.test(code)) return null;
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import { connectService, type MeRead, type Service, ServiceError } from "../clie
 import type { Clock } from "../clock.js";
 import { asRequestCount } from "../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
+import { ownModelsOrigin } from "../core/identity.js";
 import { asCharge, credits } from "../core/money.js";
 import type { StopOrWait } from "../core/next/options.js";
 import { OtherUser } from "../core/ports/accounts.js";
@@ -109,9 +110,12 @@ export function noteKeyUse(connection: ServiceConnection, accountsFile: string):
     useKey(dirname(accountsFile), fingerprint(connection.key), connection.baseUrl);
 }
 
-/** Everybody knows the key of the sandbox; and what is kept in memory is gone with the process. */
-function isSecret({ sandbox, key }: ServiceConnection, accountsFile: string): boolean {
-  return !sandbox && key !== sandboxKey && accountsFile !== ":memory:";
+/**
+ * Everybody knows the key of the sandbox, what is kept in memory is gone with the process, and the key of a workspace's own service
+ * opens nothing else.
+ */
+function isSecret({ origin, sandbox, key }: ServiceConnection, accountsFile: string): boolean {
+  return !sandbox && origin !== ownModelsOrigin && key !== sandboxKey && accountsFile !== ":memory:";
 }
 
 export async function openAccount(options: AccountOptions): Promise<OpenAccount> {

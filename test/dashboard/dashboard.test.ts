@@ -843,6 +843,7 @@ describe("look back", () => {
     expect(packed.get("autumn/cup.png")?.equals(second)).toBe(true);
     expect((await run(place, ["reject", "jar"], { env })).code).toBe(0);
     const lacking = await post<ZipReady>("/api/zip", { run: 1, final: true });
+    await expect(post("/api/zip", { run: 7, final: true })).rejects.toThrow("there is no run 7");
     expect(lacking.note).toMatch(/^1 row has no final file:\n {2}row 3 \(jar\): /);
   });
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import { agreedFolders } from "../../src/trust/trust.js";
+import { certificate, privateKey } from "../certificate.js";
 import { newPlace, type Place, run, spawned, started } from "./command.js";
 
 /** The service of a workspace's models file: which process has it, and what is left of it. */
@@ -65,9 +66,53 @@ test("a run waits for a command that only reads, whose service would end in the 
   at.write("more.csv", "id,prompt,model\nb,a boat,pic\n");
   const running = started(at, ["run", "more.csv", "--yes"], {});
   await running.prints(/waiting for another command that uses the models of this workspace/);
+  const reading = started(at, ["models"], {});
+  await reading.prints(/waiting for another command/);
+  reading.interrupt();
+  expect((await reading.ended).code).toBe(130);
   other.interrupt();
   expect((await other.ended).code).toBe(0);
   expect((await running.ended).code).toBe(0);
+});
+
+test("the address that a killed process left is not believed, and commands that read leave no trace of theirs", async () => {
+  expect((await run(at, ["run", "set.csv", "--yes"])).code).toBe(0);
+  expect(readFileSync(join(sharedFolder(), "trust.json"), "utf8")).not.toContain("127.0.0.1");
+  const services = join(sharedFolder(), "services");
+  const other = started(at, ["serve"], { serves: true });
+  await other.prints(/ {2}page: /);
+  const [name = ""] = readdirSync(services);
+  const left = readFileSync(join(services, name));
+  other.interrupt();
+  expect((await other.ended).code).toBe(0);
+  expect(readdirSync(services)).toEqual([]);
+  writeFileSync(join(services, name), left);
+  at.write("cert.pem", certificate);
+  at.write("key.pem", privateKey);
+  // It says to nobody where it is.
+  const open = ["--host", "0.0.0.0", "--behind-proxy", "https://models.example.com"];
+  const serving = started(at, ["serve", ...open, "--tls-cert", "cert.pem", "--tls-key", "key.pem"], {
+    serves: true,
+  });
+  await serving.prints(/ {2}page: /);
+  expect(readdirSync(services)).toEqual([]);
+  serving.interrupt();
+  expect((await serving.ended).code).toBe(0);
+});
+
+test("a lock of agreements that is damaged is named, and so is a folder in its place", async () => {
+  const lock = join(sharedFolder(), "trust.lock");
+  mkdirSync(sharedFolder(), { recursive: true });
+  writeFileSync(lock, "junk".repeat(500));
+  for (const said of [/trust\.lock is damaged/, /trust\.lock is damaged/]) {
+    const { code, stderr } = await run(at, ["serve", "keys", "create", "anna"]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(stderr).not.toContain("state.db");
+    rmSync(lock, { recursive: true });
+    mkdirSync(lock);
+  }
+  rmSync(lock, { recursive: true });
+  expect((await run(at, ["serve", "keys", "create", "anna"])).code).toBe(0);
 });
 
 test("keys and jobs of a state that came with the folder are neither shown nor changed before the user agrees", async () => {

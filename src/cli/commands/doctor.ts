@@ -7,6 +7,7 @@ import { runFlags } from "../../options/run.js";
 import type { DoctorFlags } from "../../options/setup.js";
 import type { ServiceSetting } from "../../options/shared.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
+import { wayOut } from "../../store/open.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { type FolderValue, notAgreed, shownFolderValue } from "../../trust/trust.js";
@@ -30,6 +31,7 @@ import {
   type ServiceSettings,
   serviceSettings,
 } from "../settings/env.js";
+import { fileTrouble } from "../settings/file-trouble.js";
 import { checkedProviders, modelsValues } from "../settings/own-service.js";
 import { configFiles, effectiveSettings, folderValues } from "../settings/settings.js";
 import { flagsTo, workspaceOf } from "../settings/workspace.js";
@@ -121,13 +123,10 @@ async function service(
   // The checks above report problems with the settings.
   const connected = await connect(flags, machine, place, { warn: () => {}, isBrief: true }).catch(
     (error: unknown) => {
-      if (models === null || !(error instanceof EarlyExit)) throw error;
-      const got = error.message;
-      return problem("own service", {
-        expected: "a service of the models",
-        got,
-        todo: "do that, then check again",
-      });
+      if (models === null) throw error;
+      const got = error instanceof EarlyExit ? error.message : fileTrouble(error);
+      const todo = wayOut(error) ?? "do that, then check again";
+      return problem("own service", { expected: "a service of the models", got, todo });
     },
   );
   if ("state" in connected)

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { keyPrefix } from "../../api/key.js";
@@ -16,7 +16,7 @@ import { count } from "../../text/amounts.js";
 import { leavesReally } from "../../text/inside.js";
 import { shellWord } from "../../text/shell.js";
 import { agree, type FolderValue, notAgreed, shownFolderValue, unagreed } from "../../trust/trust.js";
-import { makeWholeNow, writeWholeNow } from "../../whole-file.js";
+import { makeFolders, makeWholeNow, writeWholeNow } from "../../whole-file.js";
 import type { ServiceConnection } from "../../workspace/account.js";
 import { checkedProxies } from "../../workspace/connection.js";
 import { sharedFolderOf, type Workspace } from "../../workspace/workspace.js";
@@ -312,17 +312,19 @@ export async function holdService(
   { isBrief = false, ...options }: HoldOptions,
 ): Promise<RunningService | null> {
   const { folder, host = "127.0.0.1" } = options;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolders(folder, 0o700);
   const lock = takeLock(join(folder, "service.lock"));
   if (lock === null) return null;
   const noted = addressFile(folder, sharedFolderOf(machine.env));
   let running: RunningService | null = null;
   try {
+    // That of a process that was killed.
+    rmSync(noted, { force: true });
     running = await started(file, machine, options);
     const { ownUrl: url, close: end } = running;
     // Not the public one: from here, the name of a proxy may lead nowhere.
     if (isLoopbackHost(host)) {
-      mkdirSync(dirname(noted), { recursive: true, mode: 0o700 });
+      makeFolders(dirname(noted), 0o700);
       writeWholeNow(noted, JSON.stringify({ url, isBrief } satisfies NotedService));
     }
     const close = async () => {
@@ -402,7 +404,7 @@ function identityOf(
 ): { key: string; userId: string } {
   const path = join(sharedFolder, "own-service.secret");
   if (!existsSync(path)) {
-    mkdirSync(sharedFolder, { recursive: true });
+    makeFolders(sharedFolder, 0o700);
     makeWholeNow(path, `${random.uuid()}${random.uuid()}`, 0o600);
   }
   const secret = readFileSync(path, "utf8");
@@ -417,7 +419,7 @@ function identityOf(
 function readNoted(path: string): NotedService | null {
   try {
     const { url, isBrief } = JSON.parse(readFileSync(path, "utf8")) as Partial<NotedService>;
-    return typeof url === "string" ? { url, isBrief: isBrief === true } : null;
+    return URL.canParse(url ?? "") ? { url: url as string, isBrief: isBrief === true } : null;
   } catch {
     return null;
   }

@@ -168,7 +168,7 @@ function startProblem(error: NodeJS.ErrnoException, { host, port }: ServeFlags):
       "usage",
       `port ${port} of ${host} is in use by another program. Choose another with --port.`,
     );
-  if (error.code === "EACCES")
+  if (error.code === "EACCES" && error.syscall === "listen")
     return new EarlyExit(
       "usage",
       `port ${port} needs more rights than you have. Choose another with --port.`,

@@ -47,7 +47,7 @@ export function withBooks<Result>(
   const asked = notAgreed(sharedFolder, folder, values);
   const trust = `bulkgen trust${flags.state === undefined ? "" : ` --state ${shellWord(flags.state)}`}`;
   if (asked.length > 0) throw unagreed(folder, asked, trust);
-  if (values.length === 0) agreeToState(folder, machine, sharedFolder);
+  if (make && values.length === 0) agreeToState(folder, machine, sharedFolder);
   const state = openState(folder);
   try {
     return use({ state, keys: new ServedKeys(state, machine.random), journal: new Journal(state) });
