@@ -7,6 +7,7 @@ import { beforeEach, expect, test } from "vitest";
 import { agreedFolders } from "../../src/trust/trust.js";
 import { certificate, privateKey } from "../certificate.js";
 import { newPlace, type Place, run, spawned, started } from "./command.js";
+import { writeTemplateModel } from "./template-model.js";
 
 /** The service of a workspace's models file: which process has it, and what is left of it. */
 let at: Place;
@@ -15,14 +16,7 @@ const state = () => join(at.folder, ".bulkgen", "service", "state.db");
 
 beforeEach(() => {
   at = newPlace();
-  at.write(
-    "banner.svg",
-    `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>{{ prompt }}</text></svg>`,
-  );
-  at.write(
-    "models.yaml",
-    "models: [{ key: pic, provider: { kind: template }, category: image, credits: 1, template: banner.svg }]\n",
-  );
+  writeTemplateModel(at);
   at.write("bulkgen.config.yaml", "models: models.yaml\n");
   at.write("set.csv", "id,prompt,model\na,a cup,pic\n");
 });

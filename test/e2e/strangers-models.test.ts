@@ -12,6 +12,7 @@ import { openSqlite } from "../../src/sqlite.js";
 import { pixel } from "../upstreams/comfyui.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { eventually } from "./process.js";
+import { writeTemplateModel } from "./template-model.js";
 
 /** A folder that came from somebody else with a models file, where this user's own key of a provider is in the environment. */
 let at: Place;
@@ -189,16 +190,7 @@ test("a service that runs does not use a changed file before the user agrees, an
 });
 
 describe("the state of a service that came with the folder", () => {
-  const harmless = () => {
-    at.write(
-      "banner.svg",
-      `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>{{ prompt }}</text></svg>`,
-    );
-    at.write(
-      "models.yaml",
-      "models: [{ key: pic, provider: { kind: template }, category: image, credits: 1, template: banner.svg }]\n",
-    );
-  };
+  const harmless = () => writeTemplateModel(at);
   const state = () => join(at.folder, ".bulkgen", "service", "state.db");
   /** As somebody else on another machine. */
   const elsewhere = () => ({

@@ -19,6 +19,7 @@ import { refuseMoved } from "../../workspace/history.js";
 import { mustBeHere } from "../../workspace/state.js";
 import { separateWorkspace } from "../../workspace/state-folder/state-folder.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { exitOf } from "../output/ending.js";
 import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
 import { confirmed } from "../output/question.js";
@@ -123,7 +124,7 @@ async function service(
   // The checks above report problems with the settings.
   const connected = await connect(flags, machine, place, { warn: () => {}, isBrief: true }).catch(
     (error: unknown) => {
-      if (models === null) throw error;
+      if (models === null || exitOf(error) === "crash") throw error;
       const got = error instanceof EarlyExit ? error.message : fileTrouble(error);
       const todo = wayOut(error) ?? "do that, then check again";
       return problem("own service", { expected: "a service of the models", got, todo });

@@ -1,6 +1,6 @@
 import { type ExitName, weightiest } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
-import { terminalLines, terminalText } from "../../text/terminal.js";
+import { terminalText } from "../../text/terminal.js";
 import { type MissingRow, missingText } from "../../upkeep/archive/sheet-rows.js";
 
 /** Says which picks are lost, and what to do, if any are. */
@@ -15,7 +15,7 @@ export function sayMissing(
 ): ExitName | undefined {
   const text = missingText(missing);
   if (text === null) return undefined;
-  stderr.write(`${terminalLines(text)}\n`);
+  stderr.write(`${text}\n`);
   return weightiest(missing.map(({ exit }) => exit));
 }
 

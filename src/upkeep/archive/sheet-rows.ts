@@ -5,6 +5,7 @@ import type { Item, KeptSheet, MadeItem, Run, SheetRow } from "../../core/ports/
 import { type OtherTake, otherTakesText } from "../../job/orders/other-takes.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import { count } from "../../text/amounts.js";
+import { terminalText } from "../../text/terminal.js";
 import { type Decisions, decisionsOn, finalFileNames, finalOf } from "../../workspace/takes/final-set.js";
 import { byKey, itemsAtOnce, sheetOf, withTakes } from "../../workspace/takes/sheet-takes.js";
 import { type Lines, linesOf, mappedLines } from "./filled-sheet.js";
@@ -210,7 +211,10 @@ export function missingText(missing: readonly Omit<MissingRow, "exit">[]): strin
   if (missing.length === 0) return null;
   const named = missing
     .slice(0, missingShown)
-    .map(({ row, rowId, reason }) => `  row ${row}${rowId === "" ? "" : ` (${rowId})`}: ${reason}`);
+    .map(
+      ({ row, rowId, reason }) =>
+        `  row ${row}${rowId === "" ? "" : ` (${terminalText(rowId)})`}: ${terminalText(reason)}`,
+    );
   const more = missing.length > missingShown ? [`  and ${missing.length - missingShown} more`] : [];
   return [`${count(missing.length, "row has", "rows have")} no final file:`, ...named, ...more].join("\n");
 }
